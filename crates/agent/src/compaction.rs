@@ -93,9 +93,10 @@ impl AgentSession {
                 _ => tries.next_pause(&error, random_fraction()),
             };
             let Some(pause) = pause else {
-                self.setup
-                    .observer
-                    .on_session_event(SessionEvent::Notice(&format!("there is no summary: {}", error.message)));
+                self.setup.observer.on_session_event(SessionEvent::Notice(&format!(
+                    "there is no summary: {}",
+                    error.message
+                )));
                 return Ok(MISSING_SUMMARY.to_owned());
             };
             self.setup.observer.on_session_event(SessionEvent::Retried { why: &error.message, pause });
@@ -109,14 +110,14 @@ impl AgentSession {
         let mut items = self.history.entries().to_vec();
         items.push(dialect.serialize_item(&dialect.user_message(SUMMARY_PROMPT, &[])));
         let mut events = self.setup.model.respond(self.request_body(&items, "")).await?;
-        let mut listener = dialect.stream_decoder();
-        let mut heard = Vec::new();
+        let mut decoder = dialect.stream_decoder();
+        let mut decoded = Vec::new();
         // ends: with the stream
         while let Some(event) = events.next().await {
-            heard.extend(listener.push(&event?));
+            decoded.extend(decoder.push(&event?));
         }
-        heard.extend(listener.finish());
-        match heard
+        decoded.extend(decoder.finish());
+        match decoded
             .into_iter()
             .find_map(|heard| if let ModelStreamEvent::End(end) = heard { Some(end) } else { None })
         {
@@ -126,7 +127,7 @@ impl AgentSession {
             }
             Some(ResponseEnd::Done) | None => {}
         }
-        let text = listener.into_turn().text();
+        let text = decoder.into_turn().text();
         if text.trim().is_empty() { Err(broken_stream("the summary is empty")) } else { Ok(text) }
     }
 }

@@ -28,9 +28,9 @@ pub(crate) struct ConversationHistory {
 }
 
 impl ConversationHistory {
-    pub(crate) fn new(dialect: Dialect, pieces: Vec<HistoryItem>) -> Self {
+    pub(crate) fn new(dialect: Dialect, items: Vec<HistoryItem>) -> Self {
         let mut history = Self { dialect, items: Vec::new(), entries: Vec::new() };
-        pieces.into_iter().for_each(|piece| history.push(piece));
+        items.into_iter().for_each(|piece| history.push(piece));
         history
     }
 

@@ -49,10 +49,14 @@ impl MemoryStore {
         let all = state.join("memories");
         let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         let hash = cwd.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
-        let name: String = cwd.file_name().unwrap_or_default().to_string_lossy().chars().take(MAX_NAME_LENGTH).collect();
+        let name: String =
+            cwd.file_name().unwrap_or_default().to_string_lossy().chars().take(MAX_NAME_LENGTH).collect();
         let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
         let name: String = name.chars().map(plain).collect();
-        Self { project_dir: all.join("projects").join(format!("{name}-{hash:016x}")), user_dir: all.join("user") }
+        Self {
+            project_dir: all.join("projects").join(format!("{name}-{hash:016x}")),
+            user_dir: all.join("user"),
+        }
     }
 
     fn scope_dir(&self, scope: MemoryScope) -> &Path {
@@ -68,7 +72,9 @@ impl MemoryStore {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         let file = directory.join(format!("{name}.md"));
         if !file.exists() && self.names(scope).len() >= MAX_MEMORIES {
-            return Err(io::Error::other(format!("there are {MAX_MEMORIES} memories already; replace one of them")));
+            return Err(io::Error::other(format!(
+                "there are {MAX_MEMORIES} memories already; replace one of them"
+            )));
         }
         let part = directory.join(format!(".{name}.{}.part", std::process::id()));
         let written = fs::OpenOptions::new()

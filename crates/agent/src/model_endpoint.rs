@@ -55,8 +55,8 @@ impl ModelEndpoint {
         }
         let after = response.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok());
         let after = after.map(|after| retry_after_seconds(after, SystemTime::now()));
-        let said = read_body(response, MAX_ERROR_BYTES).await.unwrap_or_default();
-        Err(self.dialect.http_error(status.as_u16(), after.as_deref(), &said))
+        let body = read_body(response, MAX_ERROR_BYTES).await.unwrap_or_default();
+        Err(self.dialect.http_error(status.as_u16(), after.as_deref(), &body))
     }
 
     fn connection_error(&self, error: &reqwest::Error) -> ModelError {

@@ -59,9 +59,8 @@ impl OtlpCollector {
     ///
     /// # Errors
     /// A few words, if the collector did not accept it within `patience`.
-    pub async fn post(&self, path: &str, report: String, patience: Duration) -> Result<String, String> {
-        let sent =
-            self.http.post(join_path(&self.base, path)).headers(self.headers.clone()).timeout(patience);
+    pub async fn post(&self, path: &str, report: String, timeout: Duration) -> Result<String, String> {
+        let sent = self.http.post(join_path(&self.base, path)).headers(self.headers.clone()).timeout(timeout);
         let response = sent.body(report).send().await.map_err(|error| match error.is_timeout() {
             true => "it did not answer in time".to_owned(),
             false => root_cause(&error),

@@ -32,7 +32,12 @@ pub struct JournalRecorder {
 impl JournalRecorder {
     /// Creates a recorder that writes to `journal`.
     pub fn new(journal: Journal) -> Self {
-        Self { journal, last_line: watch::Sender::new(0), write_failure: Mutex::default(), hash_threads: Mutex::default() }
+        Self {
+            journal,
+            last_line: watch::Sender::new(0),
+            write_failure: Mutex::default(),
+            hash_threads: Mutex::default(),
+        }
     }
 
     /// Returns a channel with the number of the last line.
@@ -117,7 +122,12 @@ impl JournalRecorder {
         let (recorder, call, path) = (Arc::clone(self), call.id.as_str().to_owned(), path.to_owned());
         let hashes = move || {
             if let Ok((sha256, bytes)) = hash_file(&path) {
-                recorder.record(&JournalEntry::Kept { call, path: path.display().to_string(), sha256, bytes });
+                recorder.record(&JournalEntry::Kept {
+                    call,
+                    path: path.display().to_string(),
+                    sha256,
+                    bytes,
+                });
             }
         };
         // Without a thread the file is not hashed; nothing else changes.
@@ -150,11 +160,11 @@ impl Hook for JournalRecorder {
     }
 
     fn before<'a>(&'a self, call: PlannedCall<'a>) -> BoxFuture<'a, HookResponse> {
-        let wants = match self.record_intent(call) {
+        let decision = match self.record_intent(call) {
             Ok(()) => HookDecision::NoObjection,
             Err(why) => HookDecision::Deny(format!("what it does cannot be written down: {why}")),
         };
-        Box::pin(std::future::ready(HookResponse { decision: wants, ..HookResponse::default() }))
+        Box::pin(std::future::ready(HookResponse { decision, ..HookResponse::default() }))
     }
 
     fn after<'a>(&'a self, _: PlannedCall<'a>, _: &'a ToolOutput) -> BoxFuture<'a, HookResponse> {
@@ -194,7 +204,9 @@ impl CallObserver for JournalRecorder {
                 JournalEntry::Plan { steps: steps.iter().map(step).collect() }
             }
             // A reader of the journal must know about missing protection.
-            CallEvent::Notice(ToolNotice::WeakerSandbox { text, .. }) => JournalEntry::Notice { text: text.clone() },
+            CallEvent::Notice(ToolNotice::WeakerSandbox { text, .. }) => {
+                JournalEntry::Notice { text: text.clone() }
+            }
             CallEvent::Queued { .. }
             | CallEvent::Started
             | CallEvent::Notice(_)

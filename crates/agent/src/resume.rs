@@ -49,12 +49,12 @@ struct PartialRound {
 impl PartialRound {
     /// Returns the conversation piece, if the model said anything, and its unanswered calls.
     fn finish(self, dialect: Dialect) -> (Option<HistoryItem>, Vec<ToolCall>) {
-        let Self { turn: said, calls, answers } = self;
+        let Self { turn, calls, answers } = self;
         // If the program died during the response, the journal has its calls only.
-        let said = said.unwrap_or_else(|| AssistantTurn::from_calls(dialect, calls));
+        let turn = turn.unwrap_or_else(|| AssistantTurn::from_calls(dialect, calls));
         let answered = |call: &&ToolCall| !answers.iter().any(|(id, _)| *id == call.id);
-        let lost = said.calls().filter(answered).cloned().collect();
-        ((!said.is_empty()).then_some(HistoryItem::Round { said, answers }), lost)
+        let lost_calls = turn.calls().filter(answered).cloned().collect();
+        ((!turn.is_empty()).then_some(HistoryItem::Round { said: turn, answers }), lost_calls)
     }
 }
 
@@ -66,32 +66,32 @@ pub fn resume_from_records(
     records: &[JournalRecord],
     dialect: Dialect,
 ) -> Result<ResumedSession, AgentFault> {
-    let mut reader = JournalReplay {
+    let mut replay = JournalReplay {
         dialect,
         items: Vec::new(),
         lost_calls: Vec::new(),
         round: PartialRound::default(),
         client_calls: Vec::new(),
     };
-    let (mut turn, mut added) = (None, Vec::new());
+    let (mut turn, mut unread_input) = (None, Vec::new());
     for record in records {
         match &record.entry {
-            JournalEntry::Added { text } => added.push(text.clone()),
+            JournalEntry::Added { text } => unread_input.push(text.clone()),
             JournalEntry::Prompt { text, .. } => {
                 // Steering input is recorded as a prompt once the model reads it.
                 turn.get_or_insert(turn_id(record.seq));
-                if added.first() == Some(text) {
-                    added.remove(0);
+                if unread_input.first() == Some(text) {
+                    unread_input.remove(0);
                 }
             }
             JournalEntry::Turn { .. } => turn = None,
             _ => {}
         }
-        reader.apply_entry(&record.entry)?;
+        replay.apply_entry(&record.entry)?;
     }
-    reader.close_round();
-    let JournalReplay { items: pieces, lost_calls: lost, client_calls: abandoned, .. } = reader;
-    Ok(ResumedSession { items: pieces, lost_calls: lost, abandoned, interrupted_turn: turn, unread_input: added })
+    replay.close_round();
+    let JournalReplay { items, lost_calls, client_calls: abandoned, .. } = replay;
+    Ok(ResumedSession { items, lost_calls, abandoned, interrupted_turn: turn, unread_input })
 }
 
 /// Returns the id of the turn whose prompt is at line `number`.
@@ -138,9 +138,9 @@ impl JournalReplay {
                     self.close_round();
                 }
                 for item in items {
-                    let said = AssistantTurn::from_saved_json(item)
+                    let turn = AssistantTurn::from_saved_json(item)
                         .map_err(|fault| AgentFault::Resume(fault.to_string()))?;
-                    self.round.turn = Some(said);
+                    self.round.turn = Some(turn);
                 }
             }
             JournalEntry::Compacted { summary, dropped } => {

@@ -36,9 +36,8 @@ impl AgentSession {
         let (began, bytes) = (Instant::now(), body.len());
         let stop = self.handle.stop_token();
         let runtime = ToolCallRuntime::new(self.setup.router.clone());
-        let mut hearing =
-            ActiveRound { runtime, answers: Vec::new(), usage: None, end: None, stopped: false };
-        let mut listener = self.setup.model.dialect().stream_decoder();
+        let mut round = ActiveRound { runtime, answers: Vec::new(), usage: None, end: None, stopped: false };
+        let mut decoder = self.setup.model.dialect().stream_decoder();
         let response = tokio::select! {
             biased;
             () = stop.cancelled() => None,
@@ -46,108 +45,110 @@ impl AgentSession {
         };
         let Some(response) = response else { return Ok(RoundOutcome::stopped()) };
         let mut events = response?;
-        while hearing.end.is_none() && !hearing.stopped {
+        while round.end.is_none() && !round.stopped {
             tokio::select! {
                 biased;
-                () = stop.cancelled() => hearing.stopped = true,
-                Some(answer) = hearing.runtime.next_answer(), if hearing.runtime.open_count() > 0 => {
-                    self.handle_answer(answer, &mut hearing)?;
+                () = stop.cancelled() => round.stopped = true,
+                Some(answer) = round.runtime.next_answer(), if round.runtime.open_count() > 0 => {
+                    self.handle_answer(answer, &mut round)?;
                 }
-                event = events.next() => self.handle_stream_item(event, &mut listener, &mut hearing).await?,
+                event = events.next() => self.handle_stream_item(event, &mut decoder, &mut round).await?,
             }
         }
         drain_stream(events);
         let took = began.elapsed();
-        let said = listener.into_turn();
-        let dialect = said.dialect().as_str().to_owned();
-        let end = hearing.end.take().unwrap_or(ResponseEnd::Done);
-        let acted = said.calls().next().is_some()
-            || said.unread_calls().next().is_some()
-            || said.lost_calls().next().is_some();
-        if matches!(end, ResponseEnd::Failed(_)) && !acted {
-            return Ok(RoundOutcome { end, made_calls: acted, interrupted: false });
+        let turn = decoder.into_turn();
+        let dialect = turn.dialect().as_str().to_owned();
+        let end = round.end.take().unwrap_or(ResponseEnd::Done);
+        let made_calls = turn.calls().next().is_some()
+            || turn.unread_calls().next().is_some()
+            || turn.lost_calls().next().is_some();
+        if matches!(end, ResponseEnd::Failed(_)) && !made_calls {
+            return Ok(RoundOutcome { end, made_calls, interrupted: false });
         }
-        if !said.is_empty() {
-            self.write_entry(&JournalEntry::Said { wire: dialect, items: vec![said.to_saved_json()] })?;
+        if !turn.is_empty() {
+            self.write_entry(&JournalEntry::Said { wire: dialect, items: vec![turn.to_saved_json()] })?;
         }
-        self.record_usage(hearing.usage.unwrap_or_default(), bytes, took)?;
-        let interrupted = self.finish_calls(&mut hearing, &stop).await?;
-        if !said.is_empty() {
-            self.history.push(HistoryItem::Round { said, answers: hearing.answers });
+        self.record_usage(round.usage.unwrap_or_default(), bytes, took)?;
+        let interrupted = self.finish_calls(&mut round, &stop).await?;
+        if !turn.is_empty() {
+            self.history.push(HistoryItem::Round { said: turn, answers: round.answers });
         }
-        self.last_usage = hearing.usage.map(|usage| (usage, self.history.byte_len()));
-        Ok(RoundOutcome { end, made_calls: acted, interrupted })
+        self.last_usage = round.usage.map(|usage| (usage, self.history.byte_len()));
+        Ok(RoundOutcome { end, made_calls, interrupted })
     }
 
     /// Waits for the calls that still run, and cancels them if the turn is stopped. Returns whether it was stopped.
     async fn finish_calls(
         &mut self,
-        hearing: &mut ActiveRound,
+        round: &mut ActiveRound,
         stop: &tokio_util::sync::CancellationToken,
     ) -> Result<bool, AgentFault> {
-        let mut told = false;
+        let mut cancelled = false;
         // ends: every call is answered
-        while hearing.runtime.open_count() > 0 {
-            if hearing.stopped && !told {
-                hearing.runtime.cancel_turn();
-                told = true;
+        while round.runtime.open_count() > 0 {
+            if round.stopped && !cancelled {
+                round.runtime.cancel_turn();
+                cancelled = true;
             }
             tokio::select! {
                 biased;
-                () = stop.cancelled(), if !hearing.stopped => hearing.stopped = true,
-                Some(answer) = hearing.runtime.next_answer() => self.handle_answer(answer, hearing)?,
+                () = stop.cancelled(), if !round.stopped => round.stopped = true,
+                Some(answer) = round.runtime.next_answer() => self.handle_answer(answer, round)?,
             }
         }
-        Ok(hearing.stopped)
+        Ok(round.stopped)
     }
 
     async fn handle_stream_item(
         &mut self,
         event: Option<Result<serde_json::Value, wire::ModelError>>,
-        listener: &mut StreamDecoder,
-        hearing: &mut ActiveRound,
+        decoder: &mut StreamDecoder,
+        round: &mut ActiveRound,
     ) -> Result<(), AgentFault> {
-        let heard = match event {
-            Some(Ok(json)) => listener.push(&json),
+        let events = match event {
+            Some(Ok(json)) => decoder.push(&json),
             Some(Err(error)) => {
                 // Everything complete before the break counts. This error names the cause better than the listener's
                 // own end event.
-                let mut heard = listener.finish();
-                heard.retain(|heard| !matches!(heard, ModelStreamEvent::End(_)));
-                heard.push(ModelStreamEvent::End(ResponseEnd::Failed(error)));
-                heard
+                let mut events = decoder.finish();
+                events.retain(|heard| !matches!(heard, ModelStreamEvent::End(_)));
+                events.push(ModelStreamEvent::End(ResponseEnd::Failed(error)));
+                events
             }
-            None => listener.finish(),
+            None => decoder.finish(),
         };
-        for heard in heard {
-            if matches!(heard, ModelStreamEvent::Call(_))
+        for stream_event in events {
+            if matches!(stream_event, ModelStreamEvent::Call(_))
                 && let Some(ready) = self.setup.baseline_ready.take()
             {
                 ready.await;
             }
-            self.handle_event(heard, hearing)?;
+            self.handle_event(stream_event, round)?;
         }
         Ok(())
     }
 
-    fn handle_event(&self, heard: ModelStreamEvent, hearing: &mut ActiveRound) -> Result<(), AgentFault> {
-        let watch = &self.setup.observer;
+    fn handle_event(&self, heard: ModelStreamEvent, round: &mut ActiveRound) -> Result<(), AgentFault> {
+        let observer = &self.setup.observer;
         match heard {
-            ModelStreamEvent::Text(text) => watch.on_session_event(SessionEvent::Text(&text)),
-            ModelStreamEvent::Thought(text) => watch.on_session_event(SessionEvent::Thought(&text)),
+            ModelStreamEvent::Text(text) => observer.on_session_event(SessionEvent::Text(&text)),
+            ModelStreamEvent::Thought(text) => observer.on_session_event(SessionEvent::Thought(&text)),
             ModelStreamEvent::Call(call) => {
                 self.write_entry(&call_entry(&call))?;
-                watch.on_session_event(SessionEvent::Called(&call));
-                if let Err(twice) = hearing.runtime.start(call) {
-                    watch.on_session_event(SessionEvent::Notice(&twice.to_string()));
+                observer.on_session_event(SessionEvent::Called(&call));
+                if let Err(twice) = round.runtime.start(call) {
+                    observer.on_session_event(SessionEvent::Notice(&twice.to_string()));
                 }
             }
-            ModelStreamEvent::Fault(fault) => watch.on_session_event(SessionEvent::Notice(&fault.to_string())),
-            ModelStreamEvent::Hosted { kind, item } => {
-                watch.on_session_event(SessionEvent::ProviderToolRan { kind: &kind, item: &item });
+            ModelStreamEvent::Fault(fault) => {
+                observer.on_session_event(SessionEvent::Notice(&fault.to_string()))
             }
-            ModelStreamEvent::Usage(usage) => hearing.usage = Some(usage),
-            ModelStreamEvent::End(end) => hearing.end = Some(end),
+            ModelStreamEvent::Hosted { kind, item } => {
+                observer.on_session_event(SessionEvent::ProviderToolRan { kind: &kind, item: &item });
+            }
+            ModelStreamEvent::Usage(usage) => round.usage = Some(usage),
+            ModelStreamEvent::End(end) => round.end = Some(end),
         }
         Ok(())
     }
@@ -155,7 +156,7 @@ impl AgentSession {
     fn handle_answer(
         &self,
         AnsweredCall { call, output }: AnsweredCall,
-        hearing: &mut ActiveRound,
+        round: &mut ActiveRound,
     ) -> Result<(), AgentFault> {
         self.write_entry(&answer_entry(&call, &output))?;
         if let (Some(recorder), Some(kept)) = (&self.setup.recorder, &output.facts.output_file) {
@@ -163,12 +164,17 @@ impl AgentSession {
         }
         self.setup.observer.on_session_event(SessionEvent::Answered(&call, &output));
         // A user who answers a question with "stop" stops the whole turn.
-        hearing.stopped |= output.facts.error == Some(ToolErrorKind::Stopped);
-        hearing.answers.push((call.id, output));
+        round.stopped |= output.facts.error == Some(ToolErrorKind::Stopped);
+        round.answers.push((call.id, output));
         Ok(())
     }
 
-    fn record_usage(&self, usage: TokenUsage, bytes: usize, took: std::time::Duration) -> Result<(), AgentFault> {
+    fn record_usage(
+        &self,
+        usage: TokenUsage,
+        bytes: usize,
+        took: std::time::Duration,
+    ) -> Result<(), AgentFault> {
         self.setup.observer.on_session_event(SessionEvent::Responded { usage, took });
         self.write_entry(&JournalEntry::Usage {
             input_tokens: usage.input,

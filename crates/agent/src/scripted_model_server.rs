@@ -51,7 +51,10 @@ impl ScriptedModelServer {
     }
 
     /// Serves until it is dropped. Calls `heard` with the path and the body of every request.
-    pub async fn serve(self, heard: impl Fn(&str, &str) + Clone + Send + Sync + 'static) -> io::Result<()> {
+    pub async fn serve(
+        self,
+        on_request: impl Fn(&str, &str) + Clone + Send + Sync + 'static,
+    ) -> io::Result<()> {
         let mut connections = JoinSet::new();
         // ends: with the program
         loop {
@@ -59,15 +62,20 @@ impl ScriptedModelServer {
                 accepted = self.listener.accept() => accepted?.0,
                 Some(_) = connections.join_next(), if !connections.is_empty() => continue,
             };
-            let (script, heard) = (Arc::clone(&self.script), heard.clone());
-            connections.spawn(serve_connection(stream, script, heard));
+            let (script, on_request) = (Arc::clone(&self.script), on_request.clone());
+            connections.spawn(serve_connection(stream, script, on_request));
         }
     }
 }
 
-async fn serve_connection(stream: TcpStream, script: Arc<ScriptedBackend>, heard: impl Fn(&str, &str) + Send + Sync) {
+async fn serve_connection(
+    stream: TcpStream,
+    script: Arc<ScriptedBackend>,
+    on_request: impl Fn(&str, &str) + Send + Sync,
+) {
     let _late = stream.set_nodelay(true);
-    let service = service_fn(|request| async { Ok::<_, Infallible>(respond(request, &script, &heard).await) });
+    let service =
+        service_fn(|request| async { Ok::<_, Infallible>(respond(request, &script, &on_request).await) });
     if let Err(error) = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await {
         tracing::debug!(%error, "a connection ended");
     }
@@ -76,7 +84,7 @@ async fn serve_connection(stream: TcpStream, script: Arc<ScriptedBackend>, heard
 async fn respond(
     request: Request<Incoming>,
     script: &ScriptedBackend,
-    heard: &impl Fn(&str, &str),
+    on_request: &impl Fn(&str, &str),
 ) -> ScriptServerResponse {
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
@@ -84,7 +92,7 @@ async fn respond(
         Ok(body) => String::from_utf8_lossy(&body.to_bytes()).into_owned(),
         Err(_) => return json_response(StatusCode::PAYLOAD_TOO_LARGE, "the request is too long"),
     };
-    heard(&path, &body);
+    on_request(&path, &body);
     let Some(dialect) = Dialect::ALL.into_iter().find(|dialect| path.ends_with(dialect.endpoint_path()))
     else {
         let models = head.method == Method::GET && path.ends_with("/models");
@@ -125,7 +133,12 @@ fn json_response(status: StatusCode, text: &str) -> ScriptServerResponse {
 }
 
 /// Returns the events as an SSE stream. If `breaks` is set, the connection breaks after them.
-fn event_stream_response(dialect: Dialect, pace: Duration, events: &[Value], breaks: bool) -> ScriptServerResponse {
+fn event_stream_response(
+    dialect: Dialect,
+    pace: Duration,
+    events: &[Value],
+    breaks: bool,
+) -> ScriptServerResponse {
     let name = |event: &Value| match (dialect, event["type"].as_str()) {
         (Dialect::Chat, _) | (_, None) => String::new(),
         (Dialect::Responses | Dialect::Anthropic, Some(kind)) => format!("event: {kind}\n"),

@@ -168,19 +168,20 @@ impl AgentSession {
     /// # Errors
     /// If the journal cannot be written.
     pub fn new(setup: AgentSessionSetup, resumed: Option<ResumedSession>) -> Result<Self, JournalFault> {
-        let ResumedSession { items: pieces, lost_calls: lost, unread_input: added, interrupted_turn: mut cut_off, .. } = resumed.unwrap_or_default();
-        let mut history = ConversationHistory::new(setup.model.dialect(), pieces);
+        let ResumedSession { items, lost_calls, unread_input, mut interrupted_turn, .. } =
+            resumed.unwrap_or_default();
+        let mut history = ConversationHistory::new(setup.model.dialect(), items);
         if let Some(recorder) = &setup.recorder {
-            for call in &lost {
+            for call in &lost_calls {
                 recorder.record_answer(call, &interrupted_output())?;
             }
             // Steering input that the model never read becomes part of the conversation.
-            for text in &added {
+            for text in &unread_input {
                 let number =
                     recorder.write(&JournalEntry::Prompt { text: text.clone(), images: Vec::new() })?;
-                cut_off.get_or_insert(turn_id(number));
+                interrupted_turn.get_or_insert(turn_id(number));
             }
-            if let Some(id) = cut_off {
+            if let Some(id) = interrupted_turn {
                 let detail = Some("the program ended while it ran".to_owned());
                 recorder.write(&JournalEntry::Turn {
                     id,
@@ -189,15 +190,17 @@ impl AgentSession {
                 })?;
             }
         }
-        history.answer_calls(&lost, INTERRUPTED_ANSWER);
-        added.into_iter().for_each(|text| history.push(HistoryItem::User { text, images: Vec::new() }));
-        let (steer, steered) = mpsc::unbounded_channel();
+        history.answer_calls(&lost_calls, INTERRUPTED_ANSWER);
+        unread_input
+            .into_iter()
+            .for_each(|text| history.push(HistoryItem::User { text, images: Vec::new() }));
+        let (steering_sender, steering_receiver) = mpsc::unbounded_channel();
         let handle = SessionHandle {
             turn: Arc::default(),
-            steering_sender: steer,
+            steering_sender,
             recorder: setup.recorder.as_ref().map(Arc::downgrade),
         };
-        Ok(Self { setup, history, handle, steering_receiver: steered, tools: Default::default(), last_usage: None })
+        Ok(Self { setup, history, handle, steering_receiver, tools: Default::default(), last_usage: None })
     }
 
     /// Returns a handle that controls the session while it runs.

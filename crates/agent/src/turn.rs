@@ -107,14 +107,15 @@ impl AgentSession {
                 () = stop.cancelled() => return Ok(TurnEnd::Interrupted),
                 fits = self.compact_if_full() => fits?,
             }
-            let RoundOutcome { end, made_calls: acted, interrupted } = self.run_round_with_retries(round, &mut tries).await?;
+            let RoundOutcome { end, made_calls, interrupted } =
+                self.run_round_with_retries(round, &mut tries).await?;
             if interrupted {
                 return Ok(TurnEnd::Interrupted);
             }
             match end {
                 // Calls were made and answered before the stream broke off: the conversation continues from there.
                 ResponseEnd::Failed(error) => self.pause_before_retry(&error, &mut tries).await?,
-                _ if acted => tries = RetryCounter::default(),
+                _ if made_calls => tries = RetryCounter::default(),
                 ResponseEnd::Done => match self.take_steered_input() {
                     Some(text) => drop(self.add_user_message(&text, Vec::new())?),
                     None => return Ok(TurnEnd::Done),
@@ -163,7 +164,11 @@ impl AgentSession {
     }
 
     /// Waits before a retry, or returns the error if there is none.
-    async fn pause_before_retry(&self, error: &ModelError, tries: &mut RetryCounter) -> Result<(), AgentFault> {
+    async fn pause_before_retry(
+        &self,
+        error: &ModelError,
+        tries: &mut RetryCounter,
+    ) -> Result<(), AgentFault> {
         let Some(pause) = tries.next_pause(error, random_fraction()) else {
             return Err(error.clone().into());
         };

@@ -79,7 +79,10 @@ pub(crate) fn compose_in_dirs(
     let tools = ToolsConfig {
         family,
         shell: forms.shell.unwrap_or(family.shell),
-        only: config.tools.allowed_names().map(|names| names.iter().map(|name| registered_name(name)).collect()),
+        only: config
+            .tools
+            .allowed_names()
+            .map(|names| names.iter().map(|name| registered_name(name)).collect()),
         without: config.tools.without.iter().map(|name| registered_name(&name.value)).collect(),
         callable: web_search::search_tool_alias(&config).into_iter().collect(),
         web_search: match config.tools.web_search.value {
@@ -89,7 +92,10 @@ pub(crate) fn compose_in_dirs(
         },
     };
     let mut builder = Toolgate::at(&cwd)
-        .with_tools_for(ImageSettings { max_side: family.image_side, model_accepts_images: family.sees_images })
+        .with_tools_for(ImageSettings {
+            max_side: family.image_side,
+            model_accepts_images: family.sees_images,
+        })
         .sandbox(match config.sandbox.value {
             config::SandboxMode::ReadOnly => SandboxPolicy::ReadOnly,
             config::SandboxMode::WorkspaceWrite => SandboxPolicy::WorkspaceWrite,
@@ -336,15 +342,15 @@ impl ComposedTools {
     /// runtime.
     pub(crate) fn start_servers(
         mut self,
-        means: McpClientDeps,
+        deps: McpClientDeps,
         wanted: impl Fn(&str) -> bool,
     ) -> Result<(Self, Option<Arc<McpServers>>), CliFault> {
         let enabled = self.config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
         let configured = enabled.map(|server| server.value.name.clone()).collect();
         self.config.servers.retain(|server| wanted(&server.value.name));
         // Without any server, the source still answers that there is none.
-        let means = McpClientDeps { configured, ..means };
-        let servers = mcp_servers::start(&self.config, &self.cwd, &self.dirs, means)?;
+        let deps = McpClientDeps { configured, ..deps };
+        let servers = mcp_servers::start(&self.config, &self.cwd, &self.dirs, deps)?;
         self.builder = self.builder.tool_source(Arc::clone(&servers) as Arc<dyn ToolSource>);
         Ok((self, Some(servers)))
     }
@@ -353,11 +359,11 @@ impl ComposedTools {
     pub(crate) fn lazy_servers(&self) -> impl Fn() -> Option<Arc<McpServers>> + Send + Sync + 'static {
         let (config, cwd, dirs) = (self.config.clone(), self.cwd.clone(), self.dirs.clone());
         move || {
-            let means = McpClientDeps {
+            let deps = McpClientDeps {
                 observer: Some(Arc::new(mcp_servers::ServerNotices::Problems)),
                 ..McpClientDeps::default()
             };
-            mcp_servers::start(&config, &cwd, &dirs, means).ok()
+            mcp_servers::start(&config, &cwd, &dirs, deps).ok()
         }
     }
 
@@ -374,8 +380,10 @@ impl ComposedTools {
 
     /// Sets whether every refused change of a file is recorded.
     pub(crate) fn record_refusals(mut self, recorded: bool) -> Self {
-        let mut confinement =
-            Confinement { record_denied_writes: recorded, ..command_confinement(&self.config, &self.cwd, &self.dirs) };
+        let mut confinement = Confinement {
+            record_denied_writes: recorded,
+            ..command_confinement(&self.config, &self.cwd, &self.dirs)
+        };
         // A single command has no session, so no path is reserved for files that Toolgate might write later.
         let own = [self.dirs.config.as_ref(), self.dirs.state.as_ref()];
         confinement

@@ -30,7 +30,7 @@ pub(crate) fn start(
     config: &Config,
     cwd: &Path,
     dirs: &UserDirs,
-    means: McpClientDeps,
+    deps: McpClientDeps,
 ) -> Result<Arc<McpServers>, CliFault> {
     let shared = ServerProcesses::default();
     let enabled = config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
@@ -47,7 +47,7 @@ pub(crate) fn start(
     let pins =
         dirs.state.as_ref().map(|state| Arc::new(PinFile::at(state.join("mcp"))) as Arc<dyn DefinitionPins>);
     let roots = vec![file_uri(cwd)];
-    Ok(McpServers::start(servers, &McpClientDeps { pins, roots, ..means }))
+    Ok(McpServers::start(servers, &McpClientDeps { pins, roots, ..deps }))
 }
 
 /// Closes the servers and releases their resources.
@@ -100,7 +100,11 @@ pub(crate) fn build_server(
         (Some(command), _) => {
             let bounds = command_confinement(config, cwd, dirs);
             let ServerProcesses { processes, queue } = shared.clone();
-            let program = ConfinedServerProgram { processes, start_queue: queue, ..confined_program(command, table, cwd, bounds) };
+            let program = ConfinedServerProgram {
+                processes,
+                start_queue: queue,
+                ..confined_program(command, table, cwd, bounds)
+            };
             ServerTransport::Program(Arc::new(deny_secrets(program, config, dirs)))
         }
         (None, Some(url)) => ServerTransport::Http(http_transport(url, table, dirs)?),
@@ -129,7 +133,12 @@ pub(crate) fn build_server(
 
 /// Describes a server program. It has the confinement of commands, except for the network and the writable paths,
 /// which are its own.
-fn confined_program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) -> ConfinedServerProgram {
+fn confined_program(
+    command: &str,
+    table: &ServerTable,
+    cwd: &Path,
+    bounds: Confinement,
+) -> ConfinedServerProgram {
     let argv = std::iter::once(command.to_owned()).chain(table.args.iter().cloned()).collect();
     let directory = table.cwd.as_ref().map_or(cwd.to_owned(), PathBuf::from);
     let network = match table.network {
@@ -165,7 +174,11 @@ fn confined_program(command: &str, table: &ServerTable, cwd: &Path, bounds: Conf
 
 /// Denies the program reads of the tokens, the approval sockets, the configuration and the configured `deny_read`
 /// paths.
-fn deny_secrets(mut program: ConfinedServerProgram, config: &Config, dirs: &UserDirs) -> ConfinedServerProgram {
+fn deny_secrets(
+    mut program: ConfinedServerProgram,
+    config: &Config,
+    dirs: &UserDirs,
+) -> ConfinedServerProgram {
     // The configuration may hold credentials of other servers.
     let secret = private_dirs::token_dir(dirs)
         .into_iter()
@@ -252,8 +265,8 @@ impl PinFile {
 
 impl DefinitionPins for PinFile {
     fn pinned(&self, server: &str, tool: &str) -> Result<Option<String>, String> {
-        let mut read = self.loaded.lock();
-        let pinned = read.entry(server.to_owned()).or_insert_with(|| self.load(server));
+        let mut loaded = self.loaded.lock();
+        let pinned = loaded.entry(server.to_owned()).or_insert_with(|| self.load(server));
         pinned.as_ref().map(|tools| tools.get(tool).cloned()).map_err(Clone::clone)
     }
 
@@ -264,8 +277,8 @@ impl DefinitionPins for PinFile {
         if let Err(why) = self.save(server, tool, definition) {
             tracing::warn!(server = ?server, why = ?why, "what a server says about its tools cannot be remembered");
         }
-        let mut read = self.loaded.lock();
-        let pinned = read.entry(server.to_owned()).or_insert_with(|| Ok(BTreeMap::new()));
+        let mut loaded = self.loaded.lock();
+        let pinned = loaded.entry(server.to_owned()).or_insert_with(|| Ok(BTreeMap::new()));
         if let Ok(tools) = pinned {
             tools.insert(tool.to_owned(), definition.to_owned());
         } else {

@@ -44,10 +44,11 @@ pub(crate) fn admit_peer(stream: &UnixStream) -> Result<(), PeerRejection> {
     let above = ancestors(process).ok_or(PeerRejection::Unknown)?;
     // A server that was started by a tool belongs to that tool: shared ancestors do not count.
     let common: BTreeSet<u32> = ancestors(ours).unwrap_or_default().into_iter().collect();
-    let is_keeper = |process: &u32| {
-        !common.contains(process) && process_name(*process).is_none_or(|name| SUPERVISOR_NAMES.contains(&name.as_str()))
+    let is_supervisor = |process: &u32| {
+        !common.contains(process)
+            && process_name(*process).is_none_or(|name| SUPERVISOR_NAMES.contains(&name.as_str()))
     };
-    if above.contains(&ours) || above.iter().any(is_keeper) {
+    if above.contains(&ours) || above.iter().any(is_supervisor) {
         return Err(PeerRejection::Tool);
     }
     Ok(())

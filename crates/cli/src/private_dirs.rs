@@ -46,15 +46,15 @@ pub(crate) fn token_dir(dirs: &UserDirs) -> Option<PathBuf> {
 /// Not every client passes `XDG_RUNTIME_DIR` on, so a server may listen in another of these than a client would
 /// choose.
 pub(crate) fn approval_socket_dirs(dirs: &UserDirs) -> Vec<PathBuf> {
-    let places = ApprovalSocketDirs::from_env(dirs);
-    let all = [places.named, Some(places.usual), places.kept].into_iter().flatten();
-    let mut counters: Vec<PathBuf> = Vec::new();
-    for counter in all {
-        if !counters.contains(&counter) {
-            counters.push(counter);
+    let socket_dirs = ApprovalSocketDirs::from_env(dirs);
+    let all = [socket_dirs.named, Some(socket_dirs.usual), socket_dirs.kept].into_iter().flatten();
+    let mut unique_dirs: Vec<PathBuf> = Vec::new();
+    for dir in all {
+        if !unique_dirs.contains(&dir) {
+            unique_dirs.push(dir);
         }
     }
-    counters
+    unique_dirs
 }
 
 /// Returns the directory for a new approval socket: from the environment, else the usual one if it exists, else in

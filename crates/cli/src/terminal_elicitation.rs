@@ -61,22 +61,22 @@ impl Elicitor for TerminalElicitor {
 
 /// Asks on a thread of its own, which holds the terminal lock until the answer, because reading a terminal blocks.
 async fn ask_on_thread(elicitation: Elicitation, owner: OwnedMutexGuard<()>) -> ElicitationAnswer {
-    let (tell, told) = oneshot::channel();
+    let (answer_sender, answer_receiver) = oneshot::channel();
     let thread = std::thread::Builder::new().name("elicitation".to_owned());
     let begun = thread.spawn(move || {
         let _owner = owner;
         IS_ASKING.store(true, Ordering::Release);
-        let asked = open_terminal().and_then(|mut terminal| {
+        let answer = open_terminal().and_then(|mut terminal| {
             let lines = BufReader::new(terminal.try_clone()?).lines();
             let mut typed = TerminalLineReader { terminal: terminal.try_clone()?, lines };
             let width = TerminalApprover::size()?.width;
             ElicitationDialogue { lines: &mut typed, out: &mut terminal, width }.run(&elicitation)
         });
         IS_ASKING.store(false, Ordering::Release);
-        let _given_up = tell.send(asked.unwrap_or(ElicitationAnswer::Cancelled));
+        let _given_up = answer_sender.send(answer.unwrap_or(ElicitationAnswer::Cancelled));
     });
     match begun {
-        Ok(_) => told.await.unwrap_or(ElicitationAnswer::Cancelled),
+        Ok(_) => answer_receiver.await.unwrap_or(ElicitationAnswer::Cancelled),
         Err(_) => ElicitationAnswer::Cancelled,
     }
 }
@@ -128,12 +128,16 @@ impl ElicitationDialogue<'_> {
         self.quote(message)?;
         match wants {
             ElicitationKind::Visit(url) => {
-                writeln!(self.out, "It wants you to open this, at the host `{}`:", to_one_line(&url_host(url)))?;
+                writeln!(
+                    self.out,
+                    "It wants you to open this, at the host `{}`:",
+                    to_one_line(&url_host(url))
+                )?;
                 // Unbroken, so that it can be copied; without blanks it cannot imitate a sentence of Toolgate's.
                 writeln!(self.out, "  │ {}", to_one_line(url).replace([' ', '\t'], "%20"))?;
                 self.lines.discard_typed()?;
-                let asked = "Open it yourself if you trust it. Have you done what it asks? [y/N] ";
-                Ok(if self.confirm(asked)? {
+                let question = "Open it yourself if you trust it. Have you done what it asks? [y/N] ";
+                Ok(if self.confirm(question)? {
                     ElicitationAnswer::Accepted(None)
                 } else {
                     ElicitationAnswer::Declined
@@ -171,8 +175,8 @@ impl ElicitationDialogue<'_> {
         }
     }
 
-    fn confirm(&mut self, asked: &str) -> io::Result<bool> {
-        write!(self.out, "{asked}")?;
+    fn confirm(&mut self, question: &str) -> io::Result<bool> {
+        write!(self.out, "{question}")?;
         self.out.flush()?;
         Ok(is_yes(self.lines.next_line()?))
     }

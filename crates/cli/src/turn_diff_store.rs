@@ -19,8 +19,8 @@ pub(crate) struct TurnDiffRecorder {
 impl TurnDiffRecorder {
     /// Starts tracking; stores nothing if `state` is `None`.
     pub(crate) fn start(toolgate: &Toolgate, state: Option<&Path>) -> Self {
-        let kept = state.map(|state| (state.to_owned(), toolgate.router().working_dir().cwd.clone()));
-        Self { tracker: toolgate.track_turns(), directories: kept }
+        let directories = state.map(|state| (state.to_owned(), toolgate.router().working_dir().cwd.clone()));
+        Self { tracker: toolgate.track_turns(), directories }
     }
 
     /// Ends a turn, and returns its diff if files changed.

@@ -119,8 +119,10 @@ impl SearchCommand {
         let builder = Toolgate::at(&self.cwd).sandbox(SandboxPolicy::ReadOnly);
         let sandbox = builder.confinement(self.confinement.clone()).build_sandbox();
         let sandbox = sandbox.map_err(|fault| fault.to_string())?;
-        let asked = json!({ "query": query.text, "num_results": query.max_results }).to_string();
-        let ran = sandbox.run_to_end(&self.argv, &self.env, asked.as_bytes(), (self.timeout, MAX_OUTPUT_BYTES)).await;
+        let input = json!({ "query": query.text, "num_results": query.max_results }).to_string();
+        let ran = sandbox
+            .run_to_end(&self.argv, &self.env, input.as_bytes(), (self.timeout, MAX_OUTPUT_BYTES))
+            .await;
         let ran = ran.map_err(|fault| format!("the command for searches: {fault}"))?;
         if ran.exit != ProcessExit::Code(0) {
             let said: String = String::from_utf8_lossy(&ran.stderr).chars().take(500).collect();
@@ -130,7 +132,8 @@ impl SearchCommand {
             };
             return Err(format!("the command for searches failed ({how}): {}", said.trim()));
         }
-        parse_search_hits(&ran.stdout, query.max_results).map_err(|why| format!("the command for searches: {why}"))
+        parse_search_hits(&ran.stdout, query.max_results)
+            .map_err(|why| format!("the command for searches: {why}"))
     }
 }
 
@@ -155,10 +158,15 @@ struct SearchByServer {
 
 impl SearchByServer {
     fn new(server: &str, tool: &str, table: &WebSearchTable) -> Result<Self, String> {
-        let told =
+        let offered_tool =
             toolgate::erase(WebSearchTool(Arc::new(ServerSideSearch))).map_err(|fault| fault.to_string())?;
         let query = table.query_argument.clone().unwrap_or_else(|| "query".to_owned());
-        Ok(Self { offered_tool: told, alias: mcp::alias(server, tool), query_argument: query, count_argument: table.count_argument.clone() })
+        Ok(Self {
+            offered_tool,
+            alias: mcp::alias(server, tool),
+            query_argument: query,
+            count_argument: table.count_argument.clone(),
+        })
     }
 
     fn server_call(&self, call: &ToolCall) -> Result<ToolCall, ToolError> {

@@ -18,15 +18,15 @@ pub trait OverflowStore: Send + Sync {
 /// Turns the outcome of a call into its output: an error becomes a message, and too long a text loses its middle.
 pub(crate) fn finalize_output(
     outcome: Result<ToolOutput, ToolError>,
-    watch: &CallStopwatch,
+    stopwatch: &CallStopwatch,
     shorten: impl FnOnce(&mut ToolOutput),
 ) -> ToolOutput {
     let mut output = match outcome {
         Ok(output) => output,
         Err(error) => error_output(&error),
     };
-    output.facts.waited += watch.total_wait();
-    let worked = watch.arrived.elapsed().saturating_sub(output.facts.waited);
+    output.facts.waited += stopwatch.total_wait();
+    let worked = stopwatch.arrived.elapsed().saturating_sub(output.facts.waited);
     output.facts.duration.get_or_insert(worked);
     shorten(&mut output);
     output
@@ -54,21 +54,21 @@ pub(crate) fn truncate_output(
     output: &mut ToolOutput,
     tokens: usize,
     call: &CallId,
-    keep: Option<&dyn OverflowStore>,
+    store: Option<&dyn OverflowStore>,
 ) {
     let needed: usize = output.items.iter().filter_map(OutputItem::as_text).map(count_tokens).sum();
     if needed <= tokens {
         return;
     }
-    let rest = match keep.and_then(|keep| store_overflow(keep, call, &output.joined_text())) {
-        Some(place) => {
-            output.facts.output_file = Some(PathBuf::from(&place));
-            format!("the whole answer is in `{place}`")
+    let rest = match store.and_then(|keep| store_overflow(keep, call, &output.joined_text())) {
+        Some(location) => {
+            output.facts.output_file = Some(PathBuf::from(&location));
+            format!("the whole answer is in `{location}`")
         }
         None => "the rest was not kept: ask for less at a time".to_owned(),
     };
     let mut left = tokens;
-    let mut cut = OmittedSize { bytes: 0, lines: 0 };
+    let mut omitted = OmittedSize { bytes: 0, lines: 0 };
     output.items.retain_mut(|item| {
         let OutputItem::Text(text) = item else { return true };
         let needed = count_tokens(text);
@@ -77,13 +77,13 @@ pub(crate) fn truncate_output(
             left => truncate_middle(text, left, &rest),
         };
         if let Some(lost) = lost {
-            cut = OmittedSize { bytes: cut.bytes + lost.bytes, lines: cut.lines + lost.lines };
+            omitted = OmittedSize { bytes: omitted.bytes + lost.bytes, lines: omitted.lines + lost.lines };
         }
         left = left.saturating_sub(needed);
         *text = short;
         !text.is_empty()
     });
-    output.facts.omitted = Some(cut);
+    output.facts.omitted = Some(omitted);
 }
 
 fn count_tokens(text: &str) -> usize {
@@ -91,8 +91,8 @@ fn count_tokens(text: &str) -> usize {
 }
 
 /// Calls the store. A store that panics counts as a failed one.
-fn store_overflow(keep: &dyn OverflowStore, call: &CallId, text: &str) -> Option<String> {
-    catch_unwind(AssertUnwindSafe(|| keep.store(call, text))).unwrap_or_default()
+fn store_overflow(store: &dyn OverflowStore, call: &CallId, text: &str) -> Option<String> {
+    catch_unwind(AssertUnwindSafe(|| store.store(call, text))).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -45,27 +45,27 @@ impl HookList {
 impl HookRun<'_> {
     /// Runs every hook before the call; a denial stops the run.
     pub(crate) async fn run_before(&self) -> Result<HookOutcome, ToolError> {
-        let hearing = async {
-            let mut heard = HookOutcome::default();
+        let hook_run = async {
+            let mut outcome = HookOutcome::default();
             for hook in &self.hooks.0 {
-                let says = self.call_hook(hook.as_ref(), || hook.before(self.call)).await;
-                match says.decision {
+                let response = self.call_hook(hook.as_ref(), || hook.before(self.call)).await;
+                match response.decision {
                     HookDecision::NoObjection => {}
                     HookDecision::Ask(reason) => {
                         let hook = hook.name().to_owned();
-                        heard.approval_reason.get_or_insert(ApprovalReason::Hook { hook, reason });
+                        outcome.approval_reason.get_or_insert(ApprovalReason::Hook { hook, reason });
                     }
                     HookDecision::Deny(reason) => {
                         // The note helps the model to understand the denial.
-                        let reason = says.note.map_or(reason.clone(), |note| format!("{reason}; {note}"));
+                        let reason = response.note.map_or(reason.clone(), |note| format!("{reason}; {note}"));
                         return Err(denial_error(hook.as_ref(), reason));
                     }
                 }
-                heard.notes.extend(says.note.map(|note| label_note(hook.as_ref(), &note)));
+                outcome.notes.extend(response.note.map(|note| label_note(hook.as_ref(), &note)));
             }
-            Ok(heard)
+            Ok(outcome)
         };
-        self.unless_cancelled(hearing).await
+        self.unless_cancelled(hook_run).await
     }
 
     /// Runs every hook on the outcome, after adding the notes from `before`. A denial withholds the output.
@@ -82,10 +82,10 @@ impl HookRun<'_> {
         let mut notes = before.notes.len();
         output.items.splice(0..0, before.notes);
         let ended_by = output.facts.error;
-        let hearing = async {
+        let hook_run = async {
             for hook in &self.hooks.0 {
-                let says = self.call_hook(hook.as_ref(), || hook.after(self.call, &output)).await;
-                match says.decision {
+                let response = self.call_hook(hook.as_ref(), || hook.after(self.call, &output)).await;
+                match response.decision {
                     HookDecision::NoObjection => {}
                     // Asking is no longer possible, so it counts as a denial.
                     HookDecision::Ask(reason) | HookDecision::Deny(reason) => {
@@ -93,47 +93,47 @@ impl HookRun<'_> {
                         return Err(denial_error(hook.as_ref(), reason));
                     }
                 }
-                if let Some(note) = says.note {
+                if let Some(note) = response.note {
                     output.items.insert(notes, label_note(hook.as_ref(), &note));
                     notes += 1;
                 }
             }
             Ok(output)
         };
-        let heard = if self.cancel.is_cancelled() {
+        let checked = if self.cancel.is_cancelled() {
             // Partial output of a cancelled tool reaches the model only after the hooks have seen it.
-            tokio::time::timeout(HALT_GRACE, hearing).await.unwrap_or_else(|_| Err(self.cancelled_error()))
+            tokio::time::timeout(HALT_GRACE, hook_run).await.unwrap_or_else(|_| Err(self.cancelled_error()))
         } else {
-            self.unless_cancelled(hearing).await
+            self.unless_cancelled(hook_run).await
         };
-        heard.or_else(|error| withhold_output(error, ended_by))
+        checked.or_else(|error| withhold_output(error, ended_by))
     }
 
     async fn call_hook<'a>(
         &self,
         hook: &dyn Hook,
-        says: impl FnOnce() -> BoxFuture<'a, HookResponse>,
+        start: impl FnOnce() -> BoxFuture<'a, HookResponse>,
     ) -> HookResponse {
         // A hook that panics, at any point, counts as a denial.
-        let says = AssertUnwindSafe(async { says().await }).catch_unwind().await.unwrap_or_else(|_| {
+        let response = AssertUnwindSafe(async { start().await }).catch_unwind().await.unwrap_or_else(|_| {
             HookResponse { decision: HookDecision::Deny("it crashed".to_owned()), ..HookResponse::default() }
         });
-        if let Some(warning) = &says.warning {
+        if let Some(warning) = &response.warning {
             let text = format!("the hook `{}` was ignored: {warning}", hook.name());
             tracing::warn!(?text);
             self.observers.notify(&self.call.call.id, &CallEvent::Notice(ToolNotice::Warning { text }));
         }
-        says
+        response
     }
 
     async fn unless_cancelled<T>(
         &self,
-        hearing: impl Future<Output = Result<T, ToolError>>,
+        hook_run: impl Future<Output = Result<T, ToolError>>,
     ) -> Result<T, ToolError> {
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => Err(self.cancelled_error()),
-            heard = hearing => heard,
+            heard = hook_run => heard,
         }
     }
 

@@ -24,8 +24,8 @@ struct LaneState {
 
 impl Lanes {
     /// Creates lanes in which at most `width` shared calls run at a time.
-    pub(crate) fn new(width: usize) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), max_shared: width.max(1) })
+    pub(crate) fn new(max_shared: usize) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), max_shared: max_shared.max(1) })
     }
 
     /// Joins the queue immediately; the ticket yields a guard when its turn comes.
@@ -80,9 +80,9 @@ impl Lanes {
 }
 
 impl LaneState {
-    fn can_admit(&self, lane: Lane, width: usize) -> bool {
+    fn can_admit(&self, lane: Lane, max_shared: usize) -> bool {
         match lane {
-            Lane::Shared => !self.exclusive_running && self.shared_running < width,
+            Lane::Shared => !self.exclusive_running && self.shared_running < max_shared,
             Lane::Exclusive => !self.exclusive_running && self.shared_running == 0,
         }
     }

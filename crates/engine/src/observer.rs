@@ -115,8 +115,8 @@ impl NoticeListener for ObserverSet {
 
     /// Waits for every observer. One that panics counts as ready.
     fn ready(&self) -> Option<BoxFuture<'_, ()>> {
-        let rooms = self.0.iter().map(|observer| catch_unwind(AssertUnwindSafe(|| observer.ready())));
-        let waits: Vec<_> = rooms.filter_map(Result::unwrap_or_default).collect();
+        let ready_futures = self.0.iter().map(|observer| catch_unwind(AssertUnwindSafe(|| observer.ready())));
+        let waits: Vec<_> = ready_futures.filter_map(Result::unwrap_or_default).collect();
         if waits.is_empty() {
             return None;
         }

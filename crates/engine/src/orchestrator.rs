@@ -53,9 +53,9 @@ impl CallRun<'_> {
     }
 
     async fn run_attempt(&self, permit: &Permit) -> Result<ToolOutput, ToolError> {
-        let CallBounds { limit, cancel, stopwatch: watch, .. } = self.bounds;
+        let CallBounds { limit, cancel, stopwatch, .. } = self.bounds;
         let work = std::pin::pin!(self.attempt.run(permit, self.cx));
-        run_until_deadline(work, self.cx, limit, cancel, watch.arrived).await
+        run_until_deadline(work, self.cx, limit, cancel, stopwatch.arrived).await
     }
 
     /// Returns true if a failed `output` may be due to missing rights, not to the call being halted.
@@ -77,45 +77,46 @@ impl ToolOrchestrator {
     }
 
     /// Runs the attempt with the permit that its intent gets, or returns the reason for the refusal.
-    pub(crate) async fn run(&self, course: CallRun<'_>) -> Result<ToolOutput, ToolError> {
-        let intent = course.attempt.intent();
-        let verdict = self.gate.decide_with_hook(course.tool, intent, course.hook_reason.clone());
+    pub(crate) async fn run(&self, call_run: CallRun<'_>) -> Result<ToolOutput, ToolError> {
+        let intent = call_run.attempt.intent();
+        let verdict = self.gate.decide_with_hook(call_run.tool, intent, call_run.hook_reason.clone());
         tracing::debug!(verdict = verdict_name(&verdict), "the gate decided");
-        course.notify(|| self.verdict_event(&verdict));
+        call_run.notify(|| self.verdict_event(&verdict));
         let mut permit = match verdict {
             Verdict::Allow(permit) => permit,
             Verdict::Forbid(denial) => return Err(ToolError::Forbidden(denial)),
-            Verdict::Ask(question) => self.ask_user(*question, &course).await?,
+            Verdict::Ask(question) => self.ask_user(*question, &call_run).await?,
         };
-        let (mut given, mut number) = (Vec::new(), 0);
+        let (mut granted, mut number) = (Vec::new(), 0);
         // ends: each round gives something that was not given before, and the gate counts the rounds
         loop {
             number += 1;
             let sandbox = permit.sandbox().as_str();
             tracing::debug!(number, sandbox, "runs the tool with its permit");
-            course.notify(|| CallEvent::Attempted { number, sandbox });
-            let outcome = course.run_attempt(&permit).await;
-            let (told_of, guessed) = match &outcome {
-                Ok(output) if course.may_need_more_rights(output) => {
+            call_run.notify(|| CallEvent::Attempted { number, sandbox });
+            let outcome = call_run.run_attempt(&permit).await;
+            let (denials, suspected) = match &outcome {
+                Ok(output) if call_run.may_need_more_rights(output) => {
                     (output.facts.denials.as_slice(), output.facts.suspected_denial.as_ref())
                 }
                 Err(ToolError::Blocked(denial)) => (std::slice::from_ref(denial), None),
-                Ok(_) | Err(_) => return outcome.map(|output| with_grant_note(output, &given)),
+                Ok(_) | Err(_) => return outcome.map(|output| with_grant_note(output, &granted)),
             };
-            let question = self.gate.widen(course.tool, intent, &permit, told_of, guessed);
+            let question = self.gate.widen(call_run.tool, intent, &permit, denials, suspected);
             let Some(question) = question.filter(|_| self.approver.is_some()) else {
-                return outcome.map(|output| with_grant_note(output, &given));
+                return outcome.map(|output| with_grant_note(output, &granted));
             };
-            let wants: Vec<String> =
+            let requested: Vec<String> =
                 question.grants.difference(permit.grants()).map(ToString::to_string).collect();
-            match self.ask_user(*question, &course).await {
+            match self.ask_user(*question, &call_run).await {
                 Ok(wider) => {
                     permit = wider;
-                    given.extend(wants);
+                    granted.extend(requested);
                 }
                 Err(ToolError::Denied { note }) => {
-                    return outcome
-                        .map(|output| with_grant_note(with_refusal_note(output, &wants, note.as_deref()), &given));
+                    return outcome.map(|output| {
+                        with_grant_note(with_refusal_note(output, &requested, note.as_deref()), &granted)
+                    });
                 }
                 Err(other) => return Err(other),
             }
@@ -145,13 +146,17 @@ impl ToolOrchestrator {
     }
 
     /// Asks the user and turns the decision into a permit or an error.
-    async fn ask_user(&self, mut question: ApprovalQuestion, course: &CallRun<'_>) -> Result<Permit, ToolError> {
+    async fn ask_user(
+        &self,
+        mut question: ApprovalQuestion,
+        call_run: &CallRun<'_>,
+    ) -> Result<Permit, ToolError> {
         let Some(approver) = &self.approver else {
             return Err(ToolError::Forbidden(Gate::not_asked_denial(&question, NotAskedReason::NoReviewer)));
         };
-        let CallBounds { cancel, stopwatch: watch, observers, .. } = &course.bounds;
-        let arrived = watch.arrived;
-        let call = course.cx.call_id();
+        let CallBounds { cancel, stopwatch, observers, .. } = &call_run.bounds;
+        let arrived = stopwatch.arrived;
+        let call = call_run.cx.call_id();
         let answering = async {
             let mut stopped = self.question_lock.lock().await;
             // The user's stop covers every question that was already waiting.
@@ -162,14 +167,15 @@ impl ToolOrchestrator {
             if let Some(permit) = self.gate.approved_while_waiting(&question) {
                 return Ok(permit);
             }
-            let glimpse = self.gate.preview_permit(&question.intent);
-            question.intent.diff = course.attempt.preview(&glimpse, course.cx).await.or(question.intent.diff);
+            let preview_permit = self.gate.preview_permit(&question.intent);
+            question.intent.diff =
+                call_run.attempt.preview(&preview_permit, call_run.cx).await.or(question.intent.diff);
             let why = question.reasons.iter().map(ApprovalReason::describe_for_user).collect();
             observers.notify(call, &CallEvent::Asked { why });
             let decision = approver.ask(call, &question).await;
             observers.notify(call, &CallEvent::Decided { decision: decision.as_str() });
             if let ReviewDecision::ApprovedWithRule(rule) = &decision {
-                self.save_rule(rule.clone(), course.cx).await;
+                self.save_rule(rule.clone(), call_run.cx).await;
             }
             match self.gate.settle(question, &decision) {
                 ReviewOutcome::Allow(permit) => Ok(permit),
@@ -183,7 +189,7 @@ impl ToolOrchestrator {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(ToolError::Cancelled { after: arrived.elapsed() }),
-            settled = watch.time_wait(answering) => settled,
+            settled = stopwatch.time_wait(answering) => settled,
         }
     }
 
@@ -215,21 +221,21 @@ fn verdict_name(verdict: &Verdict) -> &'static str {
 }
 
 /// Prepends a note about the rights that the user granted on the way.
-fn with_grant_note(output: ToolOutput, given: &[String]) -> ToolOutput {
-    if given.is_empty() {
+fn with_grant_note(output: ToolOutput, granted: &[String]) -> ToolOutput {
+    if granted.is_empty() {
         return output;
     }
     let text = format!(
         "It was refused something at first; the user let it {}, and it was run again from the beginning.",
-        given.join(", ")
+        granted.join(", ")
     );
     prepend_note(output, text)
 }
 
 /// Prepends a note about the rights that the user refused.
-fn with_refusal_note(output: ToolOutput, wants: &[String], note: Option<&str>) -> ToolOutput {
+fn with_refusal_note(output: ToolOutput, requested: &[String], note: Option<&str>) -> ToolOutput {
     let note = note.map(|note| format!(": {note}")).unwrap_or_default();
-    prepend_note(output, format!("The user was asked to let it {}, and said no{note}.", wants.join(", ")))
+    prepend_note(output, format!("The user was asked to let it {}, and said no{note}.", requested.join(", ")))
 }
 
 /// Prepends `note`: after the output it would look like text that the program printed.

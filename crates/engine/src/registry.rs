@@ -68,7 +68,8 @@ impl ToolRegistryBuilder {
     #[must_use]
     pub fn tool<H: ToolHandler>(mut self, handler: H) -> Self {
         let erased = tool::erase(handler);
-        self.built_in.push(erased.map_err(|fault| RegistryFault::NotStrict { name: H::NAME.to_owned(), fault }));
+        self.built_in
+            .push(erased.map_err(|fault| RegistryFault::NotStrict { name: H::NAME.to_owned(), fault }));
         self
     }
 
@@ -104,17 +105,17 @@ impl ToolRegistryBuilder {
     /// Builds the registry: built-in tools first, then foreign tools in the order in which they were added.
     pub fn build(self) -> Result<ToolRegistry, RegistryFault> {
         let mut registry = ToolRegistry::default();
-        let ours = self.built_in.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let built_in = self.built_in.into_iter().collect::<Result<Vec<_>, _>>()?;
         let offered: Vec<Arc<dyn AnyTool>> =
             self.sources.iter().flat_map(|source| source.offered_tools()).collect();
         let known = self.sources.iter().flat_map(|source| source.possible_names()).collect();
-        check_config_names(&self.config, ours.iter().chain(&self.foreign).chain(&offered), known)?;
-        let ToolSelection { callable, hidden, removed: taken } = select_tools(&self.config, ours);
+        check_config_names(&self.config, built_in.iter().chain(&self.foreign).chain(&offered), known)?;
+        let ToolSelection { callable, hidden, removed } = select_tools(&self.config, built_in);
         let aliases: Vec<_> = callable.iter().map(Arc::clone).collect();
         for tool in callable {
             registry.add(tool)?;
         }
-        (registry.hidden, registry.removed) = (hidden, taken);
+        (registry.hidden, registry.removed) = (hidden, removed);
         for tool in self.foreign {
             let name = tool.spec().name().to_owned();
             if self.config.allows_tool(tool.as_ref())
@@ -183,14 +184,14 @@ impl ToolRegistry {
 
     /// Returns the existing tools that are siblings of `name`, e.g. tools of the same server.
     fn siblings(&self, name: &str) -> Vec<String> {
-        let of = |source: &Arc<dyn ToolSource>| {
+        let names_of = |source: &Arc<dyn ToolSource>| {
             let mut names = source.sibling_names(name);
             names.retain(|name| {
                 source.find(name).is_some_and(|tool| self.admits_tool(source.as_ref(), tool.as_ref()))
             });
             names
         };
-        self.sources.iter().flat_map(of).collect()
+        self.sources.iter().flat_map(names_of).collect()
     }
 
     /// Returns the offered tools of which `name` is a removed alias.
@@ -230,11 +231,11 @@ impl ToolRegistry {
     /// goes.
     pub fn offered_specs(&self) -> Vec<ToolSpec> {
         let tools = self.offered_tools();
-        let told = tools.values().map(|tool| match tool.job() {
+        let offered = tools.values().map(|tool| match tool.job() {
             ToolJob::Shell(ShellForm::Argv) if self.offers_local_shell() => ToolSpec::LocalShell,
             ToolJob::Unique | ToolJob::Shell(_) | ToolJob::Session => tool.spec().clone(),
         });
-        let mut specs: Vec<ToolSpec> = told.chain(self.provider_tool.clone()).collect();
+        let mut specs: Vec<ToolSpec> = offered.chain(self.provider_tool.clone()).collect();
         specs.sort_by(|a, b| a.name().cmp(b.name()));
         specs
     }
@@ -363,13 +364,13 @@ fn nearest_names<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<St
         return Vec::new();
     }
     let lower = name.to_lowercase();
-    let mut alike: Vec<(f64, &str)> = known
+    let mut scored: Vec<(f64, &str)> = known
         .map(|known| (strsim::jaro_winkler(&lower, known), known))
         .filter(|(alike, _)| *alike >= MIN_SIMILARITY)
         .collect();
-    alike.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-    let best = alike.first().map_or(0.0, |(best, _)| *best);
-    let as_good = alike.into_iter().filter(|(alike, _)| *alike > best - MAX_SIMILARITY_GAP);
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    let best = scored.first().map_or(0.0, |(best, _)| *best);
+    let as_good = scored.into_iter().filter(|(alike, _)| *alike > best - MAX_SIMILARITY_GAP);
     as_good.take(MAX_SUGGESTIONS).map(|(_, known)| known.to_owned()).collect()
 }
 

@@ -64,28 +64,28 @@ struct RouterState {
 
 impl ToolRouter {
     /// Creates a router for calls made at `place`.
-    pub fn new(registry: ToolRegistry, gate: Gate, place: WorkingDir) -> Self {
+    pub fn new(registry: ToolRegistry, gate: Gate, working_dir: WorkingDir) -> Self {
         let limits = CallLimits::default();
-        let shared = RouterState {
+        let state = RouterState {
             metrics: Arc::default(),
             registry: Arc::new(registry),
             orchestrator: ToolOrchestrator::new(gate),
-            working_dir: Arc::new(place),
+            working_dir: Arc::new(working_dir),
             lanes: Lanes::new(limits.parallel),
             limits,
             observers: Arc::default(),
             overflow_store: None,
             hooks: HookList::default(),
         };
-        Self { state: Arc::new(shared) }
+        Self { state: Arc::new(state) }
     }
 
     /// Sets the resource limits.
     #[must_use]
     pub fn with_limits(mut self, limits: CallLimits) -> Self {
-        let shared = Arc::make_mut(&mut self.state);
-        shared.limits = limits;
-        shared.lanes = Lanes::new(limits.parallel);
+        let state = Arc::make_mut(&mut self.state);
+        state.limits = limits;
+        state.lanes = Lanes::new(limits.parallel);
         self
     }
 
@@ -98,8 +98,8 @@ impl ToolRouter {
 
     /// Sets the store for output that is too long for the model.
     #[must_use]
-    pub fn with_overflow_store(mut self, keep: Arc<dyn OverflowStore>) -> Self {
-        Arc::make_mut(&mut self.state).overflow_store = Some(keep);
+    pub fn with_overflow_store(mut self, store: Arc<dyn OverflowStore>) -> Self {
+        Arc::make_mut(&mut self.state).overflow_store = Some(store);
         self
     }
 
@@ -127,18 +127,18 @@ impl ToolRouter {
     /// Returns a copy with lanes of its own: its calls never wait for calls of this router. The caller orders them.
     #[must_use]
     pub fn with_own_lanes(&self) -> Self {
-        let mut apart = RouterState::clone(&self.state);
-        apart.lanes = Lanes::new(apart.limits.parallel);
-        apart.orchestrator = apart.orchestrator.with_own_questions();
-        Self { state: Arc::new(apart) }
+        let mut copy = RouterState::clone(&self.state);
+        copy.lanes = Lanes::new(copy.limits.parallel);
+        copy.orchestrator = copy.orchestrator.with_own_questions();
+        Self { state: Arc::new(copy) }
     }
 
     /// Returns a copy with other tools and lanes of its own. Policy, approver, hooks and observers stay the same.
     #[must_use]
     pub fn with_registry(&self, registry: ToolRegistry) -> Self {
-        let mut apart = self.with_own_lanes();
-        Arc::make_mut(&mut apart.state).registry = Arc::new(registry);
-        apart
+        let mut copy = self.with_own_lanes();
+        Arc::make_mut(&mut copy.state).registry = Arc::new(registry);
+        copy
     }
 
     /// Returns the policy gate.
@@ -171,22 +171,22 @@ impl ToolRouter {
         call: ToolCall,
         cancel: CancellationToken,
     ) -> impl Future<Output = ToolOutput> + Send + use<> {
-        let shared = Arc::clone(&self.state);
-        let watch = CallStopwatch::starting_at(Instant::now());
-        let (call, misnamed) = match shared.registry.rewrite_call(&call) {
+        let state = Arc::clone(&self.state);
+        let stopwatch = CallStopwatch::starting_at(Instant::now());
+        let (call, misnamed) = match state.registry.rewrite_call(&call) {
             None => (call, None),
             Some(Ok(other)) => (other, None),
             Some(Err(fault)) => (call, Some(fault)),
         };
-        shared.observers.notify(&call.id, &CallEvent::Queued { tool: call.name.clone() });
+        state.observers.notify(&call.id, &CallEvent::Queued { tool: call.name.clone() });
         // Names and ids come from a model: as values they cannot forge a log line.
         let span = tracing::info_span!("execute_tool", gen_ai.tool.name = ?call.name, gen_ai.tool.call.id = ?call.id.as_str());
-        let entry = span.in_scope(|| misnamed.map_or_else(|| shared.join_queue(&call), Err));
+        let entry = span.in_scope(|| misnamed.map_or_else(|| state.join_queue(&call), Err));
         async move {
             // The last safety net: code outside the tool is ours or the embedder's, and may panic too.
-            let answering = AssertUnwindSafe(shared.answer(&call, entry, cancel, &watch));
+            let answering = AssertUnwindSafe(state.answer(&call, entry, cancel, &stopwatch));
             answering.catch_unwind().await.unwrap_or_else(|_| {
-                finalize_output(Err(ToolError::Crashed { tool: call.name.clone() }), &watch, |_| ())
+                finalize_output(Err(ToolError::Crashed { tool: call.name.clone() }), &stopwatch, |_| ())
             })
         }
         .instrument(span)
@@ -212,7 +212,7 @@ struct CallPlan {
 /// although its tool could do more.
 fn is_read_only_command(intent: &Intent) -> bool {
     let mut runs = false;
-    let looks = intent.effects.iter().all(|effect| match effect {
+    let only_reads = intent.effects.iter().all(|effect| match effect {
         Effect::Read(_) => true,
         Effect::Exec(line) => {
             runs = true;
@@ -224,7 +224,7 @@ fn is_read_only_command(intent: &Intent) -> bool {
         | Effect::Foreign(_)
         | Effect::Remember(_) => false,
     });
-    looks && runs
+    only_reads && runs
 }
 
 /// Logs the end of a call: failures at info level, crashes as warnings.
@@ -271,8 +271,8 @@ impl RouterState {
             let effects = plan.attempt.intent().effects.len();
             tracing::debug!(effects, "parsed the arguments and stated the intent");
         }
-        let beside = plan.as_ref().is_ok_and(|plan| is_read_only_command(plan.attempt.intent()));
-        let lane = if beside { Lane::Shared } else { lane };
+        let is_read_only = plan.as_ref().is_ok_and(|plan| is_read_only_command(plan.attempt.intent()));
+        let lane = if is_read_only { Lane::Shared } else { lane };
         tracing::debug!(?lane, "joined the lane queue");
         Ok((ToolLookup::Found(tool, plan), self.lanes.enter(lane)))
     }
@@ -285,8 +285,8 @@ impl RouterState {
         cancel: &CancellationToken,
         arrived: Instant,
     ) -> Result<(Arc<dyn AnyTool>, Result<CallPlan, ToolError>, LaneTicket), ToolError> {
-        let (sought, ticket) = entry?;
-        let coming = match sought {
+        let (lookup, ticket) = entry?;
+        let coming = match lookup {
             ToolLookup::Found(tool, plan) => return Ok((tool, plan, ticket)),
             ToolLookup::Pending(coming) => coming,
         };
@@ -314,17 +314,19 @@ impl RouterState {
         call: &ToolCall,
         entry: LaneEntry,
         cancel: CancellationToken,
-        watch: &CallStopwatch,
+        stopwatch: &CallStopwatch,
     ) -> ToolOutput {
-        let entry = watch.time_wait(self.wait_until_found(call, entry, &cancel, watch.arrived)).await;
+        let entry = stopwatch.time_wait(self.wait_until_found(call, entry, &cancel, stopwatch.arrived)).await;
         let name = entry.as_ref().ok().map(|(tool, ..)| tool.spec().name().to_owned());
         let outcome = match entry {
-            Ok((tool, plan, ticket)) => self.run(call, (tool.as_ref(), plan), ticket, cancel, watch).await,
+            Ok((tool, plan, ticket)) => {
+                self.run(call, (tool.as_ref(), plan), ticket, cancel, stopwatch).await
+            }
             Err(unknown) => Err(unknown),
         };
-        let keep = self.overflow_store.as_deref();
-        let output = finalize_output(outcome, watch, |output| {
-            truncate_output(output, self.limits.output_tokens, &call.id, keep);
+        let store = self.overflow_store.as_deref();
+        let output = finalize_output(outcome, stopwatch, |output| {
+            truncate_output(output, self.limits.output_tokens, &call.id, store);
         });
         let (success, error, usage) = (output.success, output.facts.error, output.facts.usage);
         let (elapsed, waited) = (output.facts.duration.unwrap_or_default(), output.facts.waited);
@@ -342,20 +344,20 @@ impl RouterState {
         (tool, plan): (&dyn AnyTool, Result<CallPlan, ToolError>),
         ticket: LaneTicket,
         cancel: CancellationToken,
-        watch: &CallStopwatch,
+        stopwatch: &CallStopwatch,
     ) -> Result<ToolOutput, ToolError> {
-        let arrived = watch.arrived;
+        let arrived = stopwatch.arrived;
         // All code of the tool runs inside one of two panic nets, here and in `plan`. No panic of the tool gets past
         // this point.
         let crashed = |_| ToolError::Crashed { tool: tool.spec().name().to_owned() };
-        let CallPlan { tool: name, replacement: other, attempt, working_dir: place } = plan?;
-        let told = other.as_ref().unwrap_or(call);
+        let CallPlan { tool: name, replacement: other, attempt, working_dir } = plan?;
+        let effective_call = other.as_ref().unwrap_or(call);
         // Held until the work below is done or dropped.
         let _guard = match ticket {
             LaneTicket::Admitted(guard) => guard,
-            LaneTicket::Queued(place) => tokio::select! {
+            LaneTicket::Queued(position) => tokio::select! {
                 biased;
-                guard = watch.time_wait(place.wait_for_turn()) => guard,
+                guard = stopwatch.time_wait(position.wait_for_turn()) => guard,
                 () = cancel.cancelled() => return Err(ToolError::Cancelled { after: arrived.elapsed() }),
             },
         };
@@ -366,20 +368,26 @@ impl RouterState {
         tracing::debug!("left the lane queue");
         self.observers.notify(&call.id, &CallEvent::Started);
         let observers = &self.observers;
-        let seen = PlannedCall { tool: &name, call: told, intent: attempt.intent(), working_dir: &self.working_dir };
-        let hearing = HookRun { hooks: &self.hooks, call: seen, cancel: &cancel, arrived, observers };
-        let mut heard = hearing.run_before().await?;
-        let cx = self.new_context(call, place);
+        let planned_call = PlannedCall {
+            tool: &name,
+            call: effective_call,
+            intent: attempt.intent(),
+            working_dir: &self.working_dir,
+        };
+        let hook_run =
+            HookRun { hooks: &self.hooks, call: planned_call, cancel: &cancel, arrived, observers };
+        let mut hook_outcome = hook_run.run_before().await?;
+        let cx = self.new_context(call, working_dir);
         let limit = self.limits.call_timeout;
-        let course = CallRun {
+        let call_run = CallRun {
             tool: &name,
             attempt: attempt.as_ref(),
-            hook_reason: heard.approval_reason.take(),
+            hook_reason: hook_outcome.approval_reason.take(),
             cx: &cx,
-            bounds: CallBounds { limit, cancel: &cancel, stopwatch: watch, observers },
+            bounds: CallBounds { limit, cancel: &cancel, stopwatch, observers },
         };
-        let work = AssertUnwindSafe(self.orchestrator.run(course)).catch_unwind().await;
-        hearing.run_after(heard, work.map_err(crashed).flatten()).await
+        let work = AssertUnwindSafe(self.orchestrator.run(call_run)).catch_unwind().await;
+        hook_run.run_after(hook_outcome, work.map_err(crashed).flatten()).await
     }
 
     /// Plans the call; a panic in the tool becomes an error.
@@ -392,8 +400,8 @@ impl RouterState {
     /// if that tool exists.
     fn parse_and_plan(&self, call: &ToolCall, tool: &dyn AnyTool) -> Result<CallPlan, ToolError> {
         let attempt = tool.plan(call, &self.working_dir)?;
-        let (name, place) = (tool.spec().name().to_owned(), Arc::clone(&self.working_dir));
-        let plan = CallPlan { tool: name, replacement: None, attempt, working_dir: place };
+        let (name, working_dir) = (tool.spec().name().to_owned(), Arc::clone(&self.working_dir));
+        let plan = CallPlan { tool: name, replacement: None, attempt, working_dir };
         let line = plan.attempt.intent().effects.iter().find_map(|effect| match effect {
             Effect::Exec(line) => Some(line),
             _ => None,
@@ -402,16 +410,16 @@ impl RouterState {
         let Some((line, patch)) = patch else { return Ok(plan) };
         let Ok(tool) = self.registry.find(APPLY_PATCH) else { return Ok(plan) };
         let directory = patch.directory.as_deref().unwrap_or_default();
-        let place = Arc::new(WorkingDir { cwd: policy::normalize_path(&line.cwd.join(directory)) });
+        let working_dir = Arc::new(WorkingDir { cwd: policy::normalize_path(&line.cwd.join(directory)) });
         let payload = ToolPayload::Custom { input: patch.text };
         let call = ToolCall { id: call.id.clone(), name: APPLY_PATCH.to_owned(), payload };
-        let attempt = tool.plan(&call, &place)?;
-        Ok(CallPlan { tool: APPLY_PATCH.to_owned(), replacement: Some(call), attempt, working_dir: place })
+        let attempt = tool.plan(&call, &working_dir)?;
+        Ok(CallPlan { tool: APPLY_PATCH.to_owned(), replacement: Some(call), attempt, working_dir })
     }
 
-    fn new_context(&self, call: &ToolCall, place: Arc<WorkingDir>) -> Cx {
+    fn new_context(&self, call: &ToolCall, working_dir: Arc<WorkingDir>) -> Cx {
         let budget = self.limits.output_tokens.saturating_mul(BYTES_PER_TOKEN);
-        let cx = Cx::new(call.id.clone(), place, budget);
+        let cx = Cx::new(call.id.clone(), working_dir, budget);
         if self.observers.is_empty() {
             cx
         } else {

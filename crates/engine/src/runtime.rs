@@ -47,7 +47,12 @@ pub struct ToolCallRuntime {
 impl ToolCallRuntime {
     /// Creates a runtime that sends calls to `router`.
     pub fn new(router: ToolRouter) -> Self {
-        Self { router, turn_token: CancellationToken::new(), unanswered: VecDeque::new(), cancel_tokens: HashMap::new() }
+        Self {
+            router,
+            turn_token: CancellationToken::new(),
+            unanswered: VecDeque::new(),
+            cancel_tokens: HashMap::new(),
+        }
     }
 
     /// Starts `call` as soon as its lane is free.

@@ -19,36 +19,38 @@ pub(crate) struct ToolSelection {
 
 /// Groups `tools` according to `config`.
 pub(crate) fn select_tools(config: &ToolsConfig, tools: Vec<Arc<dyn AnyTool>>) -> ToolSelection {
-    let given =
+    let may_call =
         |tool: &Arc<dyn AnyTool>| config.allows_tool(tool.as_ref()) || is_another_shell(config, tool, &tools);
-    let is_given: Vec<bool> = tools.iter().map(given).collect();
-    let shell =
-        offered_shell(config, tools.iter().zip(&is_given).filter(|(_, given)| **given).map(|(tool, _)| tool));
-    let (mut callable, mut hidden, mut gone) = (Vec::new(), BTreeSet::new(), Vec::new());
-    for (tool, given) in tools.into_iter().zip(is_given) {
+    let callable_flags: Vec<bool> = tools.iter().map(may_call).collect();
+    let shell = offered_shell(
+        config,
+        tools.iter().zip(&callable_flags).filter(|(_, given)| **given).map(|(tool, _)| tool),
+    );
+    let (mut callable, mut hidden, mut excluded) = (Vec::new(), BTreeSet::new(), Vec::new());
+    for (tool, given) in tools.into_iter().zip(callable_flags) {
         if !given {
-            gone.push(tool);
+            excluded.push(tool);
             continue;
         }
-        let told = match tool.job() {
+        let offered = match tool.job() {
             ToolJob::Unique => true,
             ToolJob::Shell(form) => Some(form) == shell || is_named(config, tool.as_ref()),
             ToolJob::Session => shell == Some(ShellForm::Exec) || is_named(config, tool.as_ref()),
         };
-        if !told {
+        if !offered {
             hidden.insert(tool.spec().name().to_owned());
         }
         callable.push(tool);
     }
-    let taken = gone.iter().flat_map(|tool| {
+    let removed = excluded.iter().flat_map(|tool| {
         let same = |other: &&Arc<dyn AnyTool>| is_shell(tool.job()) && is_shell(other.job());
-        let told = callable.iter().filter(same).map(|other| other.spec().name().to_owned());
-        let told: Vec<String> = told.filter(|name| !hidden.contains(name)).collect();
+        let alternatives = callable.iter().filter(same).map(|other| other.spec().name().to_owned());
+        let alternatives: Vec<String> = alternatives.filter(|name| !hidden.contains(name)).collect();
         let names = tool.aliases().into_iter().chain([tool.spec().name().to_owned()]);
-        names.map(move |name| (name, told.clone())).collect::<Vec<_>>()
+        names.map(move |name| (name, alternatives.clone())).collect::<Vec<_>>()
     });
-    let taken = taken.collect();
-    ToolSelection { callable, hidden, removed: taken }
+    let removed = removed.collect();
+    ToolSelection { callable, hidden, removed }
 }
 
 fn is_shell(job: ToolJob) -> bool {
@@ -71,9 +73,9 @@ fn is_another_shell(config: &ToolsConfig, tool: &Arc<dyn AnyTool>, all: &[Arc<dy
 /// Returns the shell form to offer: the one the model prefers, else the first available one.
 fn offered_shell<'a>(
     config: &ToolsConfig,
-    given: impl Iterator<Item = &'a Arc<dyn AnyTool>>,
+    callable: impl Iterator<Item = &'a Arc<dyn AnyTool>>,
 ) -> Option<ShellForm> {
-    let tools: Vec<&Arc<dyn AnyTool>> = given.collect();
+    let tools: Vec<&Arc<dyn AnyTool>> = callable.collect();
     let named: Vec<&Arc<dyn AnyTool>> =
         tools.iter().copied().filter(|tool| is_named(config, tool.as_ref())).collect();
     let tools = if config.only.is_some() { named } else { tools };

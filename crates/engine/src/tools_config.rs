@@ -51,13 +51,13 @@ impl WebSearchMode {
 impl ToolsConfig {
     /// Returns true if the model can call `tool`, whether it is offered or not.
     pub fn allows_tool(&self, tool: &dyn AnyTool) -> bool {
-        let able = match tool.required_capability() {
+        let is_capable = match tool.required_capability() {
             RequiredCapability::Nothing => true,
             RequiredCapability::ImageInput => self.family.sees_images,
         };
         let name = tool.spec().name();
         let admitted = self.callable.contains(name) || self.includes(name, &tool.aliases());
-        able && !self.excludes(name) && self.admits_job(tool) && admitted
+        is_capable && !self.excludes(name) && self.admits_job(tool) && admitted
     }
 
     /// Returns true if both lists allow `name`.

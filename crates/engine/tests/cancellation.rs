@@ -15,8 +15,8 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tool::{
-    BoxFuture, CallId, Cx, HALT_GRACE, HaltReason, OutputFacts, OutputStream, ProcessUsage, ToolCall, ToolError,
-    ToolErrorKind, ToolHandler, ToolNotice, ToolOutput, WorkingDir,
+    BoxFuture, CallId, Cx, HALT_GRACE, HaltReason, OutputFacts, OutputStream, ProcessUsage, ToolCall,
+    ToolError, ToolErrorKind, ToolHandler, ToolNotice, ToolOutput, WorkingDir,
 };
 use toolgate_engine::{CallEvent, CallLimits, CallObserver, ToolCallRuntime, ToolRegistry, ToolRouter};
 

@@ -63,11 +63,17 @@ struct RecordingHook {
 
 impl RecordingHook {
     fn before(wants: HookDecision) -> Arc<Self> {
-        Arc::new(Self { before: HookResponse { decision: wants, ..HookResponse::default() }, ..Self::default() })
+        Arc::new(Self {
+            before: HookResponse { decision: wants, ..HookResponse::default() },
+            ..Self::default()
+        })
     }
 
     fn after(wants: HookDecision) -> Arc<Self> {
-        Arc::new(Self { after: HookResponse { decision: wants, ..HookResponse::default() }, ..Self::default() })
+        Arc::new(Self {
+            after: HookResponse { decision: wants, ..HookResponse::default() },
+            ..Self::default()
+        })
     }
 
     fn heard(&self) -> Vec<String> {

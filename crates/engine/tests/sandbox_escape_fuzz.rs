@@ -106,7 +106,11 @@ fn effect(random: &mut SeededRandom) -> Effect {
         0 => Effect::Read(random.one(&["/w/a", "/etc/a"]).into()),
         1 => Effect::Write(random.one(&["/w/a", "/out/a", "/out/closed/a", "/proc/a"]).into()),
         2 => Effect::Network(random.one(&["a.example:443", "closed.example:443", "no host"]).into()),
-        3 => Effect::SendInput(ProgramInput { command_line: "sh".into(), text: "x".into(), confined: random.chance(50) }),
+        3 => Effect::SendInput(ProgramInput {
+            command_line: "sh".into(),
+            text: "x".into(),
+            confined: random.chance(50),
+        }),
         4 => Effect::Foreign(ForeignToolCall {
             server: "s".into(),
             tool: "t".into(),

@@ -38,8 +38,8 @@ impl AtomicFile {
         let directory = Path::new(".").join(directory);
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         let beside = |end: &str| directory.join(format!(".{}.{end}", name.to_string_lossy()));
-        let (lock, new) = (beside("lock"), beside("new"));
-        Ok(Self { directory, file, lock_path: lock, temp_path: new })
+        let (lock_path, temp_path) = (beside("lock"), beside("new"));
+        Ok(Self { directory, file, lock_path, temp_path })
     }
 
     /// Returns the path, with links resolved.

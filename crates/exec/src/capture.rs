@@ -77,7 +77,9 @@ impl Capture {
     pub fn push(&mut self, stream: CapturedStream, bytes: &[u8]) {
         let fits = self.merged.bytes() + bytes.len() as u64 <= 2 * self.limits.merged as u64;
         if !fits {
-            let start = || begin_spill_file(self.spill.as_deref(), &self.name, [&self.merged.head, &self.merged.tail]);
+            let start = || {
+                begin_spill_file(self.spill.as_deref(), &self.name, [&self.merged.head, &self.merged.tail])
+            };
             if let Ok(file) = self.spill_outcome.get_or_insert_with(start) {
                 file.append(bytes);
             }
@@ -117,8 +119,8 @@ impl Capture {
             (CapturedStream::Terminal, terminal),
         ]
         .into_iter()
-        .filter(|(_, ends)| ends.bytes() > 0)
-        .map(|(stream, ends)| (stream, ends.join_with_gap()))
+        .filter(|(_, head_tail)| head_tail.bytes() > 0)
+        .map(|(stream, head_tail)| (stream, head_tail.join_with_gap()))
         .collect()
     }
 

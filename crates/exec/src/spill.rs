@@ -33,8 +33,13 @@ pub(crate) struct SpillLimits {
     pub(crate) step_bytes: u64,
 }
 
-const LIMITS: SpillLimits =
-    SpillLimits { max_file_bytes: 128 << 20, max_total_bytes: 1 << 30, max_files: 10_000, min_free_bytes: 512 << 20, step_bytes: 8 << 20 };
+const LIMITS: SpillLimits = SpillLimits {
+    max_file_bytes: 128 << 20,
+    max_total_bytes: 1 << 30,
+    max_files: 10_000,
+    min_free_bytes: 512 << 20,
+    step_bytes: 8 << 20,
+};
 
 /// The spill directory of one workspace, created on demand. Each workspace has its own, so that read access to one
 /// does not cover all. The oldest files are evicted when the quota is reached.

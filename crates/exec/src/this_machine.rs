@@ -46,8 +46,14 @@ const MAX_CACHED_DIRECTORIES: usize = 10_000;
 
 impl ThisMachine {
     /// Searches programs along `path`. Programs below the real paths `changeable` are not trusted.
-    pub fn new(path: impl Into<OsString>, changeable: Vec<PathBuf>) -> Self {
-        Self { path: path.into(), writable_roots: changeable, home: None, git_inputs: Arc::default(), root_configurations: Arc::default() }
+    pub fn new(path: impl Into<OsString>, writable_roots: Vec<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            writable_roots,
+            home: None,
+            git_inputs: Arc::default(),
+            root_configurations: Arc::default(),
+        }
     }
 
     /// Also reads git's configuration in this home directory.
@@ -187,8 +193,9 @@ impl MachineLookup for ThisMachine {
         let relative = std::env::split_paths(OsStr::new(&self.path)).any(|place| !place.is_absolute());
         let places = std::env::split_paths(OsStr::new(&self.path));
         // An empty PATH entry means the current directory, and a relative one lies below it.
-        let found =
-            places.map(|place| cwd.join(place).join(name)).find_map(|path| self.resolve_at(&path, cwd, moves));
+        let found = places
+            .map(|place| cwd.join(place).join(name))
+            .find_map(|path| self.resolve_at(&path, cwd, moves));
         // After a change of directory, a relative entry means another directory.
         found.map(|program| ResolvedProgram { trusted: program.trusted && !(moves && relative), ..program })
     }

@@ -546,7 +546,8 @@ fn a_killed_spawner_is_replaced() {
         let mut kept = Vec::new();
         for round in 0..10 {
             // One session that continues, and one that kills the spawner.
-            let (session, pump) = bench.script(2 * round, "setsid -f sleep $M; sleep $M", Stdio::NoInput).await;
+            let (session, pump) =
+                bench.script(2 * round, "setsid -f sleep $M; sleep $M", Stdio::NoInput).await;
             let pump = tokio::spawn(pump);
             ready(&session).await;
             let script = format!("{KILL_SPAWNER}\nsetsid -f sleep $M; kill_spawner KILL; exit 4");

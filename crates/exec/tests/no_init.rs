@@ -14,10 +14,11 @@ use toolgate_exec::shell::ShellCommands;
 fn without_init_nothing_is_started() {
     let workspace = TestWorkspace::new();
     let here = workspace.path();
-    let reach = ReadScope::new(vec![ReadRoot::new(&here)], DenyRead::new::<&str>([], None).unwrap());
+    let read_scope = ReadScope::new(vec![ReadRoot::new(&here)], DenyRead::new::<&str>([], None).unwrap());
     let argv = vec!["true".to_owned()];
     let intent = Intent::run(argv.clone(), &here);
-    let Verdict::Allow(permit) = Gate::new(reach, SandboxPolicy::FullAccess).decide("test", &intent) else {
+    let Verdict::Allow(permit) = Gate::new(read_scope, SandboxPolicy::FullAccess).decide("test", &intent)
+    else {
         panic!("all is allowed")
     };
     let sessions = SessionTable::new(Arc::new(SharedProcesses::default()), None, 1);

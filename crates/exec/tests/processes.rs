@@ -42,11 +42,11 @@ impl ProcessBench {
     }
 
     fn permit(&self, argv: Vec<String>) -> Permit {
-        let reach = ReadScope::new(
+        let read_scope = ReadScope::new(
             vec![ReadRoot::new(self.workspace.path())],
             DenyRead::new::<&str>([], None).unwrap(),
         );
-        let gate = Gate::new(reach, SandboxPolicy::FullAccess);
+        let gate = Gate::new(read_scope, SandboxPolicy::FullAccess);
         match gate.decide("test", &Intent::run(argv, &self.workspace.path())) {
             Verdict::Allow(permit) => permit,
             // The test is about running commands, not about approval.

@@ -76,12 +76,12 @@ pub(crate) struct SealedLine {
 }
 
 /// Builds the line for an entry that is already JSON. `head` is the hash of the previous line.
-pub(crate) fn seal_line(head: &str, seq: u64, at: &str, entry: &[u8]) -> SealedLine {
+pub(crate) fn seal_line(previous_hash: &str, seq: u64, at: &str, entry: &[u8]) -> SealedLine {
     let mut line = Vec::with_capacity(entry.len() + LINE_OVERHEAD_BYTES);
     line.extend_from_slice(format!("{{\"seq\":{seq},\"at\":\"{at}\",").as_bytes());
     // The entry without its braces.
     line.extend_from_slice(entry.get(1..entry.len().saturating_sub(1)).unwrap_or_default());
-    let hash = line_hash(head, &line);
+    let hash = line_hash(previous_hash, &line);
     line.extend_from_slice(BEFORE_HASH);
     line.extend_from_slice(hash.as_bytes());
     line.extend_from_slice(AFTER_HASH);
@@ -90,7 +90,7 @@ pub(crate) fn seal_line(head: &str, seq: u64, at: &str, entry: &[u8]) -> SealedL
 }
 
 /// Parses and verifies a line without its newline. It must have the number `seq` and follow the hash `head`.
-pub(crate) fn parse_line(head: &str, seq: u64, line: &[u8]) -> Result<JournalRecord, LineFlaw> {
+pub(crate) fn parse_line(previous_hash: &str, seq: u64, line: &[u8]) -> Result<JournalRecord, LineFlaw> {
     let value =
         serde_json::from_slice(line).map_err(|error| LineFlaw::NotJson { reason: error.to_string() })?;
     let Value::Object(mut members) = value else {
@@ -102,7 +102,7 @@ pub(crate) fn parse_line(head: &str, seq: u64, line: &[u8]) -> Result<JournalRec
     if number != seq {
         return Err(LineFlaw::Jumps { expected: seq, found: number });
     }
-    let computed = line_hash(head, body);
+    let computed = line_hash(previous_hash, body);
     if found != computed {
         return Err(LineFlaw::Differs { found: found.to_owned(), computed });
     }
@@ -121,9 +121,9 @@ fn split_hash(line: &[u8]) -> Option<(&[u8], &str)> {
     Some((body, str::from_utf8(hash).ok().filter(|_| is_hash)?))
 }
 
-fn line_hash(head: &str, body: &[u8]) -> String {
+fn line_hash(previous_hash: &str, body: &[u8]) -> String {
     const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digest = Sha256::new().chain_update(head).chain_update(body).finalize();
+    let digest = Sha256::new().chain_update(previous_hash).chain_update(body).finalize();
     let mut text = String::with_capacity(GENESIS_HASH.len());
     for byte in digest.iter() {
         text.push(char::from(HEX_DIGITS[usize::from(byte >> 4)]));

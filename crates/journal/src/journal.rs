@@ -88,8 +88,9 @@ impl Journal {
             _ => JournalFault::Unusable { path: path.clone(), source },
         })?;
         lock_for_writing(&path, &file)?;
-        let end = AppendPosition { seq: 1, last_hash: GENESIS_HASH.to_owned(), length: 0, has_partial_line: false };
-        Ok(Self::from_locked_file(LockedJournalFile { path, directory, file }, redactor, end))
+        let append_position =
+            AppendPosition { seq: 1, last_hash: GENESIS_HASH.to_owned(), length: 0, has_partial_line: false };
+        Ok(Self::from_locked_file(LockedJournalFile { path, directory, file }, redactor, append_position))
     }
 
     /// Reopens the journal of an earlier session: verifies all of it, and drops a torn tail.
@@ -114,8 +115,10 @@ impl Journal {
             file.set_len(length).and_then(|()| file.sync_all()).map_err(unusable)?;
         }
         let seq = records.len() as u64 + 1;
-        let end = AppendPosition { seq, last_hash: lines.head_hash().to_owned(), length, has_partial_line: false };
-        let journal = Self::from_locked_file(LockedJournalFile { path, directory, file }, redactor, end);
+        let append_position =
+            AppendPosition { seq, last_hash: lines.head_hash().to_owned(), length, has_partial_line: false };
+        let journal =
+            Self::from_locked_file(LockedJournalFile { path, directory, file }, redactor, append_position);
         Ok(ReopenedJournal { journal, records, torn })
     }
 
@@ -135,13 +138,18 @@ impl Journal {
         let unwritten = |source| JournalFault::Unwritten { path: self.path.clone(), source };
         let entry = truncate::to_bounded_json(self.redactor.redact_entry(entry))
             .map_err(|error| unwritten(error.into()))?;
-        let mut end = self.append_position.lock();
-        let sealed = chain::seal_line(&end.last_hash, end.seq, &UtcTimestamp::now().to_rfc3339(), &entry);
-        self.append(&mut end, &sealed.line).map_err(unwritten)?;
-        let seq = end.seq;
-        end.seq += 1;
-        end.last_hash = sealed.hash;
-        drop(end);
+        let mut append_position = self.append_position.lock();
+        let sealed = chain::seal_line(
+            &append_position.last_hash,
+            append_position.seq,
+            &UtcTimestamp::now().to_rfc3339(),
+            &entry,
+        );
+        self.append(&mut append_position, &sealed.line).map_err(unwritten)?;
+        let seq = append_position.seq;
+        append_position.seq += 1;
+        append_position.last_hash = sealed.hash;
+        drop(append_position);
         self.syncer.note_write();
         Ok(seq)
     }
@@ -163,24 +171,28 @@ impl Journal {
         &self.path
     }
 
-    fn from_locked_file(opened: LockedJournalFile, redactor: Redactor, end: AppendPosition) -> Self {
+    fn from_locked_file(
+        opened: LockedJournalFile,
+        redactor: Redactor,
+        append_position: AppendPosition,
+    ) -> Self {
         let file = Arc::new(opened.file);
         let syncer = FileSyncer::new(Arc::clone(&file), opened.directory);
-        Self { path: opened.path, file, redactor, append_position: Mutex::new(end), syncer }
+        Self { path: opened.path, file, redactor, append_position: Mutex::new(append_position), syncer }
     }
 
     /// Appends a line in one write. A partial write is rolled back.
-    fn append(&self, end: &mut AppendPosition, line: &[u8]) -> io::Result<()> {
-        if end.has_partial_line {
-            self.file.set_len(end.length)?;
-            end.has_partial_line = false;
+    fn append(&self, append_position: &mut AppendPosition, line: &[u8]) -> io::Result<()> {
+        if append_position.has_partial_line {
+            self.file.set_len(append_position.length)?;
+            append_position.has_partial_line = false;
         }
         let written = private_file::write_once(&self.file, line);
         if written.as_ref().is_ok_and(|bytes| *bytes == line.len()) {
-            end.length += line.len() as u64;
+            append_position.length += line.len() as u64;
             return Ok(());
         }
-        end.has_partial_line = self.file.set_len(end.length).is_err();
+        append_position.has_partial_line = self.file.set_len(append_position.length).is_err();
         // A partial write reports no error; the next write would.
         Err(written.err().unwrap_or_else(|| io::Error::from(io::ErrorKind::StorageFull)))
     }

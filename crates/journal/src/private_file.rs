@@ -49,7 +49,8 @@ impl JournalDirectory {
 
     /// Opens a file for reading and appending. The file must belong to the current user, and grant others no access.
     pub(crate) fn open_for_append(&self, name: &str) -> io::Result<File> {
-        let file = rustix::fs::openat(&self.0, name, append_flags(), Mode::empty()).map_err(describe_open_error)?;
+        let file =
+            rustix::fs::openat(&self.0, name, append_flags(), Mode::empty()).map_err(describe_open_error)?;
         let stat = require_regular_file(&file)?;
         if stat.st_uid != rustix::process::geteuid().as_raw() {
             return Err(io::Error::other("it is somebody else's"));
@@ -62,7 +63,8 @@ impl JournalDirectory {
 
     /// Opens a file for reading.
     pub(crate) fn open_for_reading(&self, name: &str) -> io::Result<File> {
-        let file = rustix::fs::openat(&self.0, name, read_flags(), Mode::empty()).map_err(describe_open_error)?;
+        let file =
+            rustix::fs::openat(&self.0, name, read_flags(), Mode::empty()).map_err(describe_open_error)?;
         require_regular_file(&file)?;
         Ok(File::from(file))
     }
@@ -168,7 +170,11 @@ fn lock_holders(file: &File) -> Option<Vec<u32>> {
     let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
     let ours = format!("{major:02x}:{minor:02x}:{}", stat.st_ino);
     let mut locks = String::new();
-    open_for_reading(Path::new("/proc/locks")).ok()?.take(MAX_PROC_LOCKS_BYTES).read_to_string(&mut locks).ok()?;
+    open_for_reading(Path::new("/proc/locks"))
+        .ok()?
+        .take(MAX_PROC_LOCKS_BYTES)
+        .read_to_string(&mut locks)
+        .ok()?;
     // 1: FLOCK  ADVISORY  WRITE 4711 fe:00:2883586 0 EOF
     let rows = locks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let holders = rows.filter_map(|row| match row[..] {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use crate::chain::{self, BrokenLine, LineFlaw, MAX_LINE_BYTES, GENESIS_HASH};
+use crate::chain::{self, BrokenLine, GENESIS_HASH, LineFlaw, MAX_LINE_BYTES};
 use crate::fault::JournalFault;
 use crate::private_file;
 use crate::record::JournalRecord;
@@ -152,7 +152,10 @@ impl JournalReader {
     }
 
     fn broken_fault(&self, why: LineFlaw) -> JournalFault {
-        JournalFault::Broken { path: self.path.clone(), broken: BrokenLine { line: self.lines_read + 1, why } }
+        JournalFault::Broken {
+            path: self.path.clone(),
+            broken: BrokenLine { line: self.lines_read + 1, why },
+        }
     }
 
     fn unusable_fault(&self, source: io::Error) -> JournalFault {

@@ -29,11 +29,11 @@ impl SessionId {
         // A random start and an odd increment: 4096 consecutive ids of one process have different random digits.
         static RANDOM_START: OnceLock<u64> = OnceLock::new();
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let began = RANDOM_START.get_or_init(|| RandomState::new().build_hasher().finish());
+        let random_start = RANDOM_START.get_or_init(|| RandomState::new().build_hasher().finish());
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let chance = began.wrapping_add(count.wrapping_mul(0x9e_3779)) & 0xfff;
+        let random_digits = random_start.wrapping_add(count.wrapping_mul(0x9e_3779)) & 0xfff;
         let now = UtcTimestamp::now();
-        Self(format!("{}-{:03x}{chance:03x}", now.to_compact(), now.subsecond_parts()))
+        Self(format!("{}-{:03x}{random_digits:03x}", now.to_compact(), now.subsecond_parts()))
     }
 
     /// Returns the id as text.

@@ -99,11 +99,11 @@ fn open_session_ids(path: &Path) -> Result<Option<(JournalDirectory, Vec<Session
 
 fn summarize_session(directory: &JournalDirectory, path: &Path, id: SessionId) -> SessionSummary {
     let path = path.join(id.file_name());
-    let mut sketch = SummaryBuilder::default();
+    let mut builder = SummaryBuilder::default();
     if let Ok(file) = directory.open_for_reading(&id.file_name()) {
         // Facts found before a read error are still valid.
-        let _fault = sketch.scan_file(&file);
-        sketch.is_open = private_file::is_locked(&file);
+        let _fault = builder.scan_file(&file);
+        builder.is_open = private_file::is_locked(&file);
     }
     let SummaryBuilder {
         started,
@@ -116,7 +116,7 @@ fn summarize_session(directory: &JournalDirectory, path: &Path, id: SessionId) -
         interrupted,
         agent,
         is_open,
-    } = sketch;
+    } = builder;
     SessionSummary {
         id,
         path,

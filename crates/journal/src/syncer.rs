@@ -94,7 +94,7 @@ impl SyncerState {
 
     /// Syncs all writes so far.
     fn sync(&self) {
-        let (target, has_named) = {
+        let (target, directory_synced) = {
             let progress = self.progress.lock();
             if progress.written == progress.synced {
                 return;
@@ -102,7 +102,7 @@ impl SyncerState {
             (progress.written, progress.directory_synced)
         };
         // A file whose directory entry is lost is lost as well.
-        let named = if has_named { Ok(()) } else { self.directory.sync() };
+        let named = if directory_synced { Ok(()) } else { self.directory.sync() };
         let synced = named.and_then(|()| rustix::fs::fdatasync(&*self.file));
         let mut progress = self.progress.lock();
         progress.synced = progress.synced.max(target);

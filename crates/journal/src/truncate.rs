@@ -20,8 +20,9 @@ pub(crate) fn to_bounded_json(mut entry: JournalEntry) -> serde_json::Result<Vec
         if bytes.len() <= MAX_ENTRY_BYTES {
             break;
         }
-        let rest = if cap == TEXT_CAPS[TEXT_CAPS.len() - 1] { ListTruncation::Cut } else { ListTruncation::Keep };
-        visit_entry(&mut entry, &mut EntryTruncator { cap, list_truncation: rest });
+        let list_truncation =
+            if cap == TEXT_CAPS[TEXT_CAPS.len() - 1] { ListTruncation::Cut } else { ListTruncation::Keep };
+        visit_entry(&mut entry, &mut EntryTruncator { cap, list_truncation });
         bytes = serde_json::to_vec(&entry)?;
     }
     debug_assert!(bytes.len() <= MAX_ENTRY_BYTES, "{} bytes with the last cap", bytes.len());

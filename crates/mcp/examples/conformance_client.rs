@@ -66,8 +66,8 @@ enum LoginState {
 
 /// Starts the server and calls its tools: those of the suite's list, otherwise all of them.
 async fn run_calls(server: &McpServerConfig, calls: Option<&[Value]>) -> ConformanceResult<LoginState> {
-    let means = McpClientDeps { elicitor: Some(Arc::new(AcceptDefaults)), ..McpClientDeps::default() };
-    let servers = McpServers::start(vec![server.clone()], &means);
+    let deps = McpClientDeps { elicitor: Some(Arc::new(AcceptDefaults)), ..McpClientDeps::default() };
+    let servers = McpServers::start(vec![server.clone()], &deps);
     servers.wait_until_settled(None).await;
     match servers.health().remove(0).1 {
         ServerHealth::Ready { tools, left_out, .. } => {
@@ -84,14 +84,18 @@ async fn run_calls(server: &McpServerConfig, calls: Option<&[Value]>) -> Conform
     let router = router(&servers)?;
     let listed: Vec<(String, Value)> = match calls {
         Some(calls) => calls.iter().map(|call| (tool_name(call), call["arguments"].clone())).collect(),
-        None => servers.offered_tools().iter().map(|tool| (tool.spec().name().to_owned(), sample_arguments(&**tool))).collect(),
+        None => servers
+            .offered_tools()
+            .iter()
+            .map(|tool| (tool.spec().name().to_owned(), sample_arguments(&**tool)))
+            .collect(),
     };
     for (number, (name, arguments)) in listed.into_iter().enumerate() {
         let call = ToolCall::function(number.to_string(), name.clone(), arguments.to_string());
         let output = router.dispatch(call, CancellationToken::new()).await;
-        let said = format!("{:?}", output.items);
-        tell(&format!("{name} {arguments}: {said}"));
-        if wants_login(&said) {
+        let text = format!("{:?}", output.items);
+        tell(&format!("{name} {arguments}: {text}"));
+        if wants_login(&text) {
             return Ok(LoginState::LoginRequired);
         }
     }
@@ -99,8 +103,8 @@ async fn run_calls(server: &McpServerConfig, calls: Option<&[Value]>) -> Conform
 }
 
 /// Returns whether a text tells the user to log in.
-fn wants_login(said: &str) -> bool {
-    said.contains(&format!("toolgate mcp login {SERVER_NAME}"))
+fn wants_login(text: &str) -> bool {
+    text.contains(&format!("toolgate mcp login {SERVER_NAME}"))
 }
 
 fn tool_name(call: &Value) -> String {
@@ -111,8 +115,8 @@ fn router(servers: &McpServers) -> ConformanceResult<ToolRouter> {
     let tools = servers.offered_tools();
     let registry = tools.into_iter().fold(ToolRegistry::builder(), |builder, tool| builder.erased(tool));
     let root = std::env::temp_dir();
-    let reach = ReadScope::new(vec![ReadRoot::new(&root)], DenyRead::new(&[] as &[&str], None)?);
-    let gate = Gate::new(reach, SandboxPolicy::ReadOnly);
+    let read_scope = ReadScope::new(vec![ReadRoot::new(&root)], DenyRead::new(&[] as &[&str], None)?);
+    let gate = Gate::new(read_scope, SandboxPolicy::ReadOnly);
     let router = ToolRouter::new(registry.build()?, gate, WorkingDir { cwd: root });
     Ok(router.with_approver(TestApprover::new(|_| ReviewDecision::Approved)))
 }

@@ -48,7 +48,10 @@ pub(crate) fn rewrite_call(call: &ToolCall, servers: &[String]) -> Option<Result
         }
         name => {
             let (server, tool) = by_path(name)?;
-            Some(check_server(server, servers).map(|()| ToolCall { name: alias(server, tool), ..call.clone() }))
+            Some(
+                check_server(server, servers)
+                    .map(|()| ToolCall { name: alias(server, tool), ..call.clone() }),
+            )
         }
     }
 }

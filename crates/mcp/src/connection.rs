@@ -119,21 +119,22 @@ pub(crate) enum ServerState {
 }
 
 impl McpConnection {
-    pub(crate) fn new(server: McpServerConfig, means: McpClientDeps) -> Arc<Self> {
-        let asking = Arc::new(AtomicUsize::new(0));
-        let elicit = means.elicitor.clone().map(|inner| {
-            Arc::new(CountingElicitor { inner, open_questions: Arc::clone(&asking) }) as Arc<dyn Elicitor>
+    pub(crate) fn new(server: McpServerConfig, deps: McpClientDeps) -> Arc<Self> {
+        let open_questions = Arc::new(AtomicUsize::new(0));
+        let elicitor = deps.elicitor.clone().map(|inner| {
+            Arc::new(CountingElicitor { inner, open_questions: Arc::clone(&open_questions) })
+                as Arc<dyn Elicitor>
         });
-        let means = McpClientDeps { elicitor: elicit, ..means };
+        let deps = McpClientDeps { elicitor, ..deps };
         Arc::new(Self {
             server: Arc::new(server),
-            pins: means.pins.clone(),
-            deps: means,
+            pins: deps.pins.clone(),
+            deps,
             state: watch::Sender::new(ServerState::Starting),
             offer: Mutex::default(),
             land_changes_fn: Mutex::default(),
             gaps: Mutex::default(),
-            open_questions: asking,
+            open_questions,
             stop: CancellationToken::new(),
         })
     }
@@ -220,8 +221,8 @@ impl McpConnection {
     }
 
     fn notify(&self, event: &ServerEvent) {
-        if let Some(watch) = &self.deps.observer {
-            watch.on_server_event(&self.server.name, event);
+        if let Some(observer) = &self.deps.observer {
+            observer.on_server_event(&self.server.name, event);
         }
     }
 
@@ -250,8 +251,8 @@ impl McpConnection {
             failures = if was_ready && began.elapsed() > LONG_LIVED { 0 } else { failures + 1 };
             let pause =
                 (FIRST_PAUSE * 2_u32.saturating_pow(failures.saturating_sub(1).min(16))).min(MAX_PAUSE);
-            let retries =
-                outcome.retryable && (was_ready || usize::try_from(failures).unwrap_or(MAX_FAILED_STARTS) < MAX_FAILED_STARTS);
+            let retries = outcome.retryable
+                && (was_ready || usize::try_from(failures).unwrap_or(MAX_FAILED_STARTS) < MAX_FAILED_STARTS);
             let why = outcome.why;
             self.state.send_replace(ServerState::Failed { why: why.clone(), retries });
             self.notify(&ServerEvent::Failed { why, again_in: retries.then_some(pause) });
@@ -304,7 +305,7 @@ impl McpConnection {
                         self.set_offer(offer);
                     }
                 }
-                Ok(Err(trouble)) => return ServerEnd::from_error(trouble, None).await,
+                Ok(Err(error)) => return ServerEnd::from_error(error, None).await,
                 Err(_) => {
                     return ServerEnd { why: "does not list its tools any more".to_owned(), retryable: true };
                 }
@@ -322,7 +323,7 @@ impl McpConnection {
         let (peer, program): (Arc<dyn ServerPeer>, _) = match &self.server.transport {
             ServerTransport::Http(http) => match RmcpLink::connect_http(client, http).await {
                 Ok(link) => (Arc::new(link), None),
-                Err(trouble) => return Err(ServerEnd::from_error(trouble, None).await),
+                Err(error) => return Err(ServerEnd::from_error(error, None).await),
             },
             ServerTransport::Program(launch) => {
                 let (ends, theirs) =
@@ -342,12 +343,12 @@ impl McpConnection {
                 };
                 match link {
                     Ok(link) => (Arc::new(link), Some(program)),
-                    Err(trouble) => {
-                        let gone = matches!(trouble, PeerError::Gone(_));
+                    Err(error) => {
+                        let gone = matches!(error, PeerError::Gone(_));
                         let end = if gone { program.exit_within_grace().await } else { None };
                         return Err(match end {
                             Some(end) => end,
-                            None => ServerEnd::from_error(trouble, Some(&program.stderr_tail)).await,
+                            None => ServerEnd::from_error(error, Some(&program.stderr_tail)).await,
                         });
                     }
                 }
@@ -355,10 +356,12 @@ impl McpConnection {
         };
         match list_all_tools(&*peer).await {
             Ok(listed) => self.set_offer(ToolOffer::from_listing(&self, listed)),
-            Err(trouble) => {
-                return Err(
-                    ServerEnd::from_error(trouble, program.as_ref().map(|program| &program.stderr_tail)).await
-                );
+            Err(error) => {
+                return Err(ServerEnd::from_error(
+                    error,
+                    program.as_ref().map(|program| &program.stderr_tail),
+                )
+                .await);
             }
         }
         Ok(StartedServer { peer, program })
@@ -373,10 +376,10 @@ struct ServerEnd {
 }
 
 impl ServerEnd {
-    async fn from_error(trouble: PeerError, words: Option<&StderrTail>) -> Self {
-        let why = format!("cannot be used: {trouble}");
-        let passing = !matches!(trouble, PeerError::Unauthorized(_) | PeerError::ProtocolViolation(_));
-        match words {
+    async fn from_error(error: PeerError, stderr_tail: Option<&StderrTail>) -> Self {
+        let why = format!("cannot be used: {error}");
+        let passing = !matches!(error, PeerError::Unauthorized(_) | PeerError::ProtocolViolation(_));
+        match stderr_tail {
             Some(words) => Self { why: words.append_to(&why).await, retryable: passing },
             None => Self { why, retryable: passing },
         }

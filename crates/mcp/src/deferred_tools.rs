@@ -92,12 +92,12 @@ impl ToolHandler for ToolSearch {
             .iter()
             .flat_map(|connection| connection.offered_tools().tools.values().cloned().collect::<Vec<_>>())
             .collect();
-        let mut corpus = Bm25Index::default();
+        let mut index = Bm25Index::default();
         for tool in &tools {
             let spec = spec_json(tool.spec());
-            corpus.add(tool.spec().name(), spec["description"].as_str().unwrap_or_default());
+            index.add(tool.spec().name(), spec["description"].as_str().unwrap_or_default());
         }
-        let found = corpus.search(&args.query, args.limit.unwrap_or(DEFAULT_RESULTS).clamp(1, MAX_RESULTS));
+        let found = index.search(&args.query, args.limit.unwrap_or(DEFAULT_RESULTS).clamp(1, MAX_RESULTS));
         if found.is_empty() {
             let text = format!("none of {} tools has to do with that; try other words", tools.len());
             return Ok(ToolOutput::failure(text));

@@ -84,11 +84,9 @@ pub(crate) fn find_secret_field<'a>(message: &str, schema: &'a Value) -> Option<
 fn mentions_secret(text: &str) -> bool {
     let words = split_words(text);
     let pairs = words.windows(2).map(|pair| pair.concat());
-    words
-        .iter()
-        .cloned()
-        .chain(pairs)
-        .any(|word| SECRET_WORDS.iter().any(|secret| word == *secret || word.strip_suffix('s') == Some(secret)))
+    words.iter().cloned().chain(pairs).any(|word| {
+        SECRET_WORDS.iter().any(|secret| word == *secret || word.strip_suffix('s') == Some(secret))
+    })
 }
 
 /// Returns the lower-case words of a text: `apiKey` has the words `api` and `key`.

@@ -30,8 +30,8 @@ pub(crate) enum JsonExcess {
 
 /// Checks a complete message.
 pub(crate) fn check_message(message: &[u8]) -> Result<(), JsonExcess> {
-    let mut measure = JsonMeter::default();
-    message.iter().try_for_each(|byte| measure.push_byte(*byte))
+    let mut meter = JsonMeter::default();
+    message.iter().try_for_each(|byte| meter.push_byte(*byte))
 }
 
 /// Incremental state of the check.
@@ -126,7 +126,9 @@ impl JsonMeter {
         self.escape = match (self.escape, byte) {
             (EscapeState::Outside, b'\\') => EscapeState::Begun,
             (EscapeState::Begun, b'u') => EscapeState::Digits(0, 0),
-            (EscapeState::Outside | EscapeState::Begun, _) if self.expects_low_surrogate => return Err(JsonExcess::Half),
+            (EscapeState::Outside | EscapeState::Begun, _) if self.expects_low_surrogate => {
+                return Err(JsonExcess::Half);
+            }
             (EscapeState::Outside, b'"') => {
                 self.in_string = false;
                 EscapeState::Outside

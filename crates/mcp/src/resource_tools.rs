@@ -47,7 +47,10 @@ pub(crate) struct ReadArgs {
 /// Maximum bytes of a URI.
 const MAX_URI_BYTES: usize = 4096;
 
-fn find_connection<'a>(connections: &'a SharedConnections, server: &str) -> Result<&'a Arc<McpConnection>, ToolError> {
+fn find_connection<'a>(
+    connections: &'a SharedConnections,
+    server: &str,
+) -> Result<&'a Arc<McpConnection>, ToolError> {
     connections.iter().find(|connection| connection.server.name == server).ok_or_else(|| {
         let known: Vec<String> =
             connections.iter().map(|connection| format!("`{}`", connection.server.name)).collect();
@@ -60,13 +63,17 @@ fn find_connection<'a>(connections: &'a SharedConnections, server: &str) -> Resu
 }
 
 /// Returns the intent of a request to one server, or to all of them.
-fn read_intent(connections: &SharedConnections, server: Option<&str>, method: &str) -> Result<Intent, ToolError> {
-    let asked: Vec<&Arc<McpConnection>> = match server {
+fn read_intent(
+    connections: &SharedConnections,
+    server: Option<&str>,
+    method: &str,
+) -> Result<Intent, ToolError> {
+    let targets: Vec<&Arc<McpConnection>> = match server {
         Some(server) => vec![find_connection(connections, server)?],
         // A server whose capabilities are not known yet may be asked later.
         None => connections.iter().filter(|connection| !lacks_resources(connection)).collect(),
     };
-    let trusts = asked.iter().map(|connection| server_trust(connection));
+    let trusts = targets.iter().map(|connection| server_trust(connection));
     Ok(Intent::from_effects(vec![Effect::Foreign(ForeignToolCall {
         server: server.unwrap_or("*").to_owned(),
         tool: method.to_owned(),
@@ -99,8 +106,8 @@ async fn ready_peer(connection: &McpConnection) -> Result<Arc<dyn ServerPeer>, T
     connection.wait_until_ready().await.map_err(|why| ToolError::io(format!("the server `{server}` {why}")))
 }
 
-fn peer_error(connection: &McpConnection, trouble: &PeerError) -> ToolError {
-    ToolError::io(format!("the server `{}` does not say: {trouble}", connection.server.name))
+fn peer_error(connection: &McpConnection, error: &PeerError) -> ToolError {
+    ToolError::io(format!("the server `{}` does not say: {error}", connection.server.name))
 }
 
 /// Returns the resources of one server, and the cursor of the next page.
@@ -141,7 +148,9 @@ async fn list_resources(
     let mut all = Vec::new();
     match &args.server {
         Some(server) => {
-            let (items, next) = list_server_resources(find_connection(connections, server)?, templates, args.cursor.clone()).await?;
+            let (items, next) =
+                list_server_resources(find_connection(connections, server)?, templates, args.cursor.clone())
+                    .await?;
             all = items;
             value.extend(next.map(|next| ("nextCursor".to_owned(), json!(next))));
         }
@@ -235,7 +244,7 @@ impl ToolHandler for ReadResource {
         let peer = ready_peer(connection).await?;
         let limit = connection.server.tool_timeout;
         let read = connection.with_timeout(limit, peer.read_resource(uri)).await;
-        let left = connection.land_changes(cx).await;
+        let unlanded = connection.land_changes(cx).await;
         let contents = match read.ok_or(ToolError::TimedOut { after: limit })? {
             Ok(contents) => contents,
             Err(PeerError::Refused { message, code }) => {
@@ -244,12 +253,12 @@ impl ToolHandler for ReadResource {
                 );
                 return Ok(ToolOutput::failure(text));
             }
-            Err(trouble) => return Err(peer_error(connection, &trouble)),
+            Err(error) => return Err(peer_error(connection, &error)),
         };
         let blocks = contents.as_array().into_iter().flatten().map(content_block).collect();
         let value = json!({ "server": server, "uri": uri, "contents": contents });
         let mut output = into_tool_output(CallAnswer { blocks, structured: None, failed: false });
-        output.items.extend(left.into_iter().map(OutputItem::Text));
+        output.items.extend(unlanded.into_iter().map(OutputItem::Text));
         Ok(output.with_structured(value))
     }
 }

@@ -23,8 +23,8 @@ pub(crate) struct ServerProgram {
 }
 
 impl ServerProgram {
-    pub(crate) fn new(running: Box<dyn LaunchedServer>, errors: pipe::Receiver) -> Self {
-        Self { launched: running, stderr_tail: StderrTail::spawn_reader(errors) }
+    pub(crate) fn new(launched: Box<dyn LaunchedServer>, errors: pipe::Receiver) -> Self {
+        Self { launched, stderr_tail: StderrTail::spawn_reader(errors) }
     }
 }
 
@@ -37,8 +37,8 @@ pub(crate) struct StderrTail {
 
 impl StderrTail {
     fn spawn_reader(mut errors: pipe::Receiver) -> Self {
-        let words = Self { bytes: Arc::default(), ended: CancellationToken::new() };
-        let (kept, all) = (Arc::clone(&words.bytes), words.ended.clone().drop_guard());
+        let tail = Self { bytes: Arc::default(), ended: CancellationToken::new() };
+        let (kept, all) = (Arc::clone(&tail.bytes), tail.ended.clone().drop_guard());
         crate::background_task::spawn(async move {
             let _all = all;
             let mut buffer = [0; 8 << 10];
@@ -50,7 +50,7 @@ impl StderrTail {
                 kept.drain(..more);
             }
         });
-        words
+        tail
     }
 
     /// Appends the last error line to the reason `why`.

@@ -38,14 +38,16 @@ pub(crate) struct ToolOffer {
 impl ToolOffer {
     /// Builds the offer from the listed tools that are in use and valid.
     pub(crate) fn from_listing(connection: &Arc<McpConnection>, listing: ToolListing) -> Self {
-        let ToolListing { tools: mut listed, parse_faults: unread } = listing;
+        let ToolListing { tools: mut listed, parse_faults } = listing;
         let server = &connection.server;
         listed.retain(|tool| server.uses_tool(&tool.name));
         listed.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut offer = Self { left_out: unread, ..Self::default() };
+        let mut offer = Self { left_out: parse_faults, ..Self::default() };
         let more = listed.len().saturating_sub(MAX_TOOLS);
         if more > 0 {
-            offer.left_out.push(format!("{more} tools beyond the first {MAX_TOOLS}; `enabled_tools` chooses"));
+            offer
+                .left_out
+                .push(format!("{more} tools beyond the first {MAX_TOOLS}; `enabled_tools` chooses"));
         }
         for tool in listed.into_iter().take(MAX_TOOLS) {
             let definition = ToolDefinition::from_listed(&tool);
@@ -65,13 +67,13 @@ impl ToolOffer {
                 description: about.unwrap_or_else(|| tool.description.clone()),
                 input_schema: tool.input_schema.clone(),
             };
-            let answers = ServerTool {
+            let backend = ServerTool {
                 connection: Arc::clone(connection),
                 name: name.clone(),
                 definition: definition.clone(),
                 tool,
             };
-            match foreign.into_tool(Arc::new(answers)) {
+            match foreign.into_tool(Arc::new(backend)) {
                 Ok(tool) => {
                     offer.bytes += spec_size(tool.spec());
                     offer.tools.insert(name.clone(), tool);
@@ -144,12 +146,12 @@ impl ServerTool {
         let call = peer.call(&self.tool.name, arguments, &progress);
         let limit = self.connection.server.tool_timeout;
         let answered = self.connection.with_timeout(limit, call).await;
-        let left = self.connection.land_changes(&cx).await;
+        let unlanded = self.connection.land_changes(&cx).await;
         match answered {
             None => Err(ToolError::TimedOut { after: limit }),
             Some(Ok(answer)) => {
                 let mut output = into_tool_output(answer);
-                output.items.extend(left.into_iter().map(OutputItem::Text));
+                output.items.extend(unlanded.into_iter().map(OutputItem::Text));
                 Ok(output)
             }
             Some(Err(PeerError::Refused { code, message })) => {
@@ -158,9 +160,7 @@ impl ServerTool {
             Some(Err(PeerError::Gone(why))) => Err(ToolError::io(format!(
                 "the server `{server}` ended during the call ({why}); nobody knows whether it did what was asked"
             ))),
-            Some(Err(trouble)) => {
-                Err(ToolError::io(format!("the server `{server}` did not answer: {trouble}")))
-            }
+            Some(Err(error)) => Err(ToolError::io(format!("the server `{server}` did not answer: {error}"))),
         }
     }
 }
@@ -174,9 +174,9 @@ fn progress_notice(step: &CallProgress) -> ToolNotice {
         Some(of) => format!("{}/{of}", step.done),
         None => step.done.to_string(),
     };
-    let said = step.message.as_deref().unwrap_or_default();
-    let said: String = said.chars().filter(|letter| !policy::is_invisible(*letter)).take(200).collect();
-    ToolNotice::Progress { text: format!("{counted} {said}").trim_end().to_owned(), percent }
+    let message = step.message.as_deref().unwrap_or_default();
+    let message: String = message.chars().filter(|letter| !policy::is_invisible(*letter)).take(200).collect();
+    ToolNotice::Progress { text: format!("{counted} {message}").trim_end().to_owned(), percent }
 }
 
 impl ForeignBackend for ServerTool {

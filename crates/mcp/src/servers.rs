@@ -64,28 +64,28 @@ pub struct MissingServer {
 
 impl McpServers {
     /// Starts `servers` without waiting for them. Must be called in a tokio runtime.
-    pub fn start(servers: Vec<McpServerConfig>, means: &McpClientDeps) -> Arc<Self> {
+    pub fn start(servers: Vec<McpServerConfig>, deps: &McpClientDeps) -> Arc<Self> {
         let mut connections: Vec<Arc<McpConnection>> =
-            servers.into_iter().map(|server| McpConnection::new(server, means.clone())).collect();
+            servers.into_iter().map(|server| McpConnection::new(server, deps.clone())).collect();
         connections.sort_by(|a, b| a.server.name.cmp(&b.server.name));
-        let lives = connections
+        let tasks = connections
             .iter()
             .map(|connection| crate::background_task::spawn(Arc::clone(connection).keep_running()));
-        let lives = Mutex::new(lives.collect());
+        let tasks = Mutex::new(tasks.collect());
         let connections: Arc<[Arc<McpConnection>]> = connections.into();
         let loaded = Arc::<LoadedTools>::default();
         let all = || Arc::clone(&connections);
         // `erase` cannot fail: these schemas are our own, and none is strict.
-        let lists =
+        let resource_tools =
             [erase(ListResources(all())), erase(ListResourceTemplates(all())), erase(ReadResource(all()))];
         let search = erase(ToolSearch { connections: all(), loaded: Arc::clone(&loaded) }).ok();
-        let lists = lists.into_iter().filter_map(Result::ok).collect();
+        let resource_tools = resource_tools.into_iter().filter_map(Result::ok).collect();
         let started = connections.iter().map(|connection| &connection.server.name);
-        let mut configured: Vec<String> = started.chain(&means.configured).cloned().collect();
+        let mut configured: Vec<String> = started.chain(&deps.configured).cloned().collect();
         configured.sort();
         configured.dedup();
-        let budget = means.budget.unwrap_or(BUDGET);
-        Arc::new(Self { connections, tasks: lives, resource_tools: lists, search, loaded, budget, configured })
+        let budget = deps.budget.unwrap_or(BUDGET);
+        Arc::new(Self { connections, tasks, resource_tools, search, loaded, budget, configured })
     }
 
     /// Waits for the required servers.
@@ -109,8 +109,8 @@ impl McpServers {
     /// Ends all servers and waits until nothing of them is left, with a time limit.
     pub async fn close(&self) {
         self.connections.iter().for_each(|connection| connection.close());
-        let lives = std::mem::take(&mut *self.tasks.lock());
-        let _in_time = tokio::time::timeout(CLOSE_TIMEOUT, futures_util::future::join_all(lives)).await;
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        let _in_time = tokio::time::timeout(CLOSE_TIMEOUT, futures_util::future::join_all(tasks)).await;
     }
 
     /// Returns the state of each server, by name.

@@ -17,7 +17,7 @@ const MAX_BLOCKS: usize = 200;
 /// Returns the answer as tool output: text as text, images as images, anything else as one line.
 pub(crate) fn into_tool_output(answer: CallAnswer) -> ToolOutput {
     let CallAnswer { blocks, structured, failed } = answer;
-    let told = structured.as_ref().is_none_or(|structured| repeats_structured(&blocks, structured));
+    let is_repeated = structured.as_ref().is_none_or(|structured| repeats_structured(&blocks, structured));
     let more = blocks.len().saturating_sub(MAX_BLOCKS);
     let mut items: Vec<OutputItem> = Vec::new();
     for block in blocks.into_iter().take(MAX_BLOCKS) {
@@ -28,7 +28,7 @@ pub(crate) fn into_tool_output(answer: CallAnswer) -> ToolOutput {
     }
     // Text that repeats the structured data is meant for older clients. Any other text does not include the data, so
     // the data is appended.
-    if let Some(structured) = structured.as_ref().filter(|_| !told) {
+    if let Some(structured) = structured.as_ref().filter(|_| !is_repeated) {
         items.push(OutputItem::Text(structured.to_string()));
     }
     if items.is_empty() {
@@ -86,7 +86,10 @@ fn output_item(block: AnswerBlock) -> OutputItem {
             if IMAGE_TYPES.contains(&&*mime) {
                 return image_item(&mime, &blob.unwrap_or_default());
             }
-            OutputItem::Text(format!("[resource {uri}] {}", describe_media("data", &mime, &blob.unwrap_or_default())))
+            OutputItem::Text(format!(
+                "[resource {uri}] {}",
+                describe_media("data", &mime, &blob.unwrap_or_default())
+            ))
         }
     }
 }

@@ -23,7 +23,8 @@ pub(crate) async fn list_all_tools(peer: &dyn ServerPeer) -> Result<ToolListing,
     let (mut all, mut cursor, mut seen, mut bytes) = (ToolListing::default(), None, Vec::new(), 0);
     for _ in 0..MAX_PAGES {
         let page = peer.list_tools(cursor).await?;
-        bytes += page.items.iter().map(definition_size).sum::<usize>() + page.next_cursor.as_ref().map_or(0, String::len);
+        bytes += page.items.iter().map(definition_size).sum::<usize>()
+            + page.next_cursor.as_ref().map_or(0, String::len);
         if bytes > MAX_DEFINITIONS_BYTES {
             let why = format!("its tools are described with more than {} MiB", MAX_DEFINITIONS_BYTES >> 20);
             return Err(PeerError::ProtocolViolation(why));

@@ -56,7 +56,8 @@ pub(crate) fn is_loopback_url(url: &str) -> bool {
 }
 
 fn parse_url(text: &str, plain: PlainHttp) -> Result<Url, UrlPolicyFault> {
-    let url = Url::parse(text).ok().filter(|_| text.len() <= MAX_URL_BYTES).ok_or(UrlPolicyFault::Unreadable)?;
+    let url =
+        Url::parse(text).ok().filter(|_| text.len() <= MAX_URL_BYTES).ok_or(UrlPolicyFault::Unreadable)?;
     let parts = UrlParts {
         scheme: url.scheme(),
         host: url.host_str(),
@@ -109,8 +110,14 @@ mod tests {
     fn a_remote_server_cannot_name_loopback_endpoints() {
         let far = parse_server_url("https://mcp.example.com").unwrap();
         let near = parse_server_url("http://127.0.0.1:1").unwrap();
-        assert_eq!(parse_endpoint_url("http://127.0.0.1:9/authorize", &far), Err(UrlPolicyFault::LoopbackEndpoint));
-        assert_eq!(parse_endpoint_url("https://localhost/authorize", &far), Err(UrlPolicyFault::LoopbackEndpoint));
+        assert_eq!(
+            parse_endpoint_url("http://127.0.0.1:9/authorize", &far),
+            Err(UrlPolicyFault::LoopbackEndpoint)
+        );
+        assert_eq!(
+            parse_endpoint_url("https://localhost/authorize", &far),
+            Err(UrlPolicyFault::LoopbackEndpoint)
+        );
         for host in
             ["localhost.", "localhost6", "0.0.0.0", "0", "[::]", "[::ffff:127.0.0.1]", "[::127.0.0.1]"]
         {
@@ -120,7 +127,10 @@ mod tests {
         }
         let unsure = parse_server_url("https://0.0.0.0").unwrap();
         assert!(parse_endpoint_url("https://0.0.0.0/authorize", &unsure).is_ok());
-        assert_eq!(parse_endpoint_url("https://127.0.0.1/authorize", &unsure), Err(UrlPolicyFault::LoopbackEndpoint));
+        assert_eq!(
+            parse_endpoint_url("https://127.0.0.1/authorize", &unsure),
+            Err(UrlPolicyFault::LoopbackEndpoint)
+        );
         assert!(parse_endpoint_url("http://127.0.0.1:9/authorize", &near).is_ok());
         assert!(parse_endpoint_url("https://id.example.com/authorize", &near).is_ok());
     }

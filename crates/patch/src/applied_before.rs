@@ -21,32 +21,36 @@ pub(crate) fn was_applied_before(text: &DecodedText<'_>, hunks: &[Hunk], endings
 }
 
 fn reapplies_after_revert(text: &DecodedText<'_>, hunks: &[Hunk], endings: LineEndPolicy) -> bool {
-    let back: Vec<Hunk> = hunks.iter().map(reverse_hunk).collect();
-    let Some(landings) = edits_of_all_hunks(text, &back) else { return false };
-    if hunks.iter().zip(&landings).any(|(hunk, landing)| has_rival_outside(text, hunk, changed_line_range(hunk, landing))) {
+    let reverse_hunks: Vec<Hunk> = hunks.iter().map(reverse_hunk).collect();
+    let Some(revert_edits) = edits_of_all_hunks(text, &reverse_hunks) else { return false };
+    if hunks
+        .iter()
+        .zip(&revert_edits)
+        .any(|(hunk, line_edits)| has_rival_outside(text, hunk, changed_line_range(hunk, line_edits)))
+    {
         return false;
     }
-    let before = text.with_content(rewrite_text(text, &landings.iter().collect::<Vec<_>>(), endings));
-    let Some(again) = self::edits_of_all_hunks(&before, hunks) else { return false };
-    let after = rewrite_text(&before, &again.iter().collect::<Vec<_>>(), endings);
+    let before = text.with_content(rewrite_text(text, &revert_edits.iter().collect::<Vec<_>>(), endings));
+    let Some(reapply_edits) = self::edits_of_all_hunks(&before, hunks) else { return false };
+    let after = rewrite_text(&before, &reapply_edits.iter().collect::<Vec<_>>(), endings);
     after == text.as_str() && !text.budget().is_exhausted()
 }
 
 /// Returns the landings of `hunks`, if each of them changes something.
 fn edits_of_all_hunks(text: &DecodedText<'_>, hunks: &[Hunk]) -> Option<Vec<LineEdits>> {
-    let landing = |placed: HunkPlacement| match placed {
-        HunkPlacement::Placed(_, landing) => Some(landing),
+    let placed_edits = |placed: HunkPlacement| match placed {
+        HunkPlacement::Placed(_, line_edits) => Some(line_edits),
         HunkPlacement::AlreadyApplied(_) => None,
     };
-    place_hunks(text, hunks).ok()?.into_iter().map(landing).collect()
+    place_hunks(text, hunks).ok()?.into_iter().map(placed_edits).collect()
 }
 
 /// Returns the approximate line range of a hunk, given the lines that `landing` changes.
-fn changed_line_range(hunk: &Hunk, landing: &LineEdits) -> Range<usize> {
+fn changed_line_range(hunk: &Hunk, line_edits: &LineEdits) -> Range<usize> {
     let keeps = |line: &&HunkLine| matches!(line, HunkLine::Keep(_));
     let above = hunk.lines.iter().take_while(keeps).count();
     let below = hunk.lines.iter().rev().take_while(keeps).count();
-    let changed = || landing.drops.iter().copied().chain(landing.adds.iter().map(|(at, _)| *at));
+    let changed = || line_edits.drops.iter().copied().chain(line_edits.adds.iter().map(|(at, _)| *at));
     let (first, last) = (changed().min().unwrap_or(0), changed().max().unwrap_or(0));
     first.saturating_sub(above)..last + 1 + below
 }
@@ -80,13 +84,15 @@ fn reverse_hunk(hunk: &Hunk) -> Hunk {
 /// Returns true if the new lines are specific enough to recognise the hunks. Other hunks vouch for one that adds
 /// nothing.
 fn are_specific(hunks: &[Hunk]) -> bool {
-    let named = |hunk: &Hunk| hunk.headers.iter().any(|header| has_alphanumeric(header));
-    let known = |hunk: &Hunk| hunk.new_lines().filter(|line| has_alphanumeric(line)).count() >= MIN_SPECIFIC_LINES;
-    let brings = |hunk: &Hunk| {
+    let has_specific_header = |hunk: &Hunk| hunk.headers.iter().any(|header| has_alphanumeric(header));
+    let has_enough_lines =
+        |hunk: &Hunk| hunk.new_lines().filter(|line| has_alphanumeric(line)).count() >= MIN_SPECIFIC_LINES;
+    let adds_new_line = |hunk: &Hunk| {
         let old: HashSet<&str> = hunk.old_lines().collect();
         // Another copy of an existing line may be meant.
         let is_new = |text: &str| has_alphanumeric(text) && !old.contains(text);
         hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if is_new(text)))
     };
-    hunks.iter().any(brings) && hunks.iter().all(|hunk| known(hunk) || named(hunk) && brings(hunk))
+    hunks.iter().any(adds_new_line)
+        && hunks.iter().all(|hunk| has_enough_lines(hunk) || has_specific_header(hunk) && adds_new_line(hunk))
 }

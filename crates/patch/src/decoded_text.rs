@@ -74,26 +74,33 @@ pub(crate) enum TextCodecError {
 impl<'a> DecodedText<'a> {
     /// Decodes `bytes`.
     pub(crate) fn from_bytes(bytes: &'a [u8]) -> Result<Self, TextCodecError> {
-        let (code, decoded) = decode(bytes)?;
-        let marked = decoded.starts_with(BOM);
-        let whole = match decoded {
-            whole if !marked => whole,
-            Cow::Borrowed(whole) => Cow::Borrowed(&whole[BOM.len_utf8()..]),
-            Cow::Owned(whole) => Cow::Owned(whole[BOM.len_utf8()..].to_owned()),
+        let (encoding, decoded) = decode(bytes)?;
+        let has_bom = decoded.starts_with(BOM);
+        let content = match decoded {
+            content if !has_bom => content,
+            Cow::Borrowed(content) => Cow::Borrowed(&content[BOM.len_utf8()..]),
+            Cow::Owned(content) => Cow::Owned(content[BOM.len_utf8()..].to_owned()),
         };
-        let lines = split_lines(&whole);
-        Ok(Self { content: whole, lines, encoding: code, has_bom: marked, index: OnceCell::new(), budget: SearchBudget::default() })
+        let lines = split_lines(&content);
+        Ok(Self {
+            content,
+            lines,
+            encoding,
+            has_bom,
+            index: OnceCell::new(),
+            budget: SearchBudget::default(),
+        })
     }
 
     /// Creates a text with other content in the same encoding.
-    pub(crate) fn with_content(&self, whole: String) -> DecodedText<'static> {
-        let (code, marked) = (self.encoding, self.has_bom);
-        let lines = split_lines(&whole);
+    pub(crate) fn with_content(&self, content: String) -> DecodedText<'static> {
+        let (encoding, has_bom) = (self.encoding, self.has_bom);
+        let lines = split_lines(&content);
         let text = DecodedText {
-            content: Cow::Owned(whole),
+            content: Cow::Owned(content),
             lines,
-            encoding: code,
-            has_bom: marked,
+            encoding,
+            has_bom,
             index: OnceCell::new(),
             budget: SearchBudget::default(),
         };
@@ -101,9 +108,9 @@ impl<'a> DecodedText<'a> {
     }
 
     /// Charges searches in this text to `effort`.
-    pub(crate) fn with_budget(mut self, effort: &SearchBudget) -> Self {
-        self.budget = effort.clone();
-        effort.spend(self.content.len() / DECODED_BYTES_PER_STEP);
+    pub(crate) fn with_budget(mut self, budget: &SearchBudget) -> Self {
+        self.budget = budget.clone();
+        budget.spend(self.content.len() / DECODED_BYTES_PER_STEP);
         self
     }
 
@@ -160,11 +167,11 @@ impl<'a> DecodedText<'a> {
         }
         self.budget.spend(self.content.len() / SEARCHED_BYTES_PER_STEP);
         let found = memchr::memmem::find_iter(self.content.as_bytes(), line);
-        let whole = |start: usize| {
+        let line_starting_at = |start: usize| {
             let at = self.lines.binary_search_by_key(&start, |span| span.start).ok()?;
             (self.lines[at].end == start + line.len()).then_some(at)
         };
-        found.filter_map(whole).collect()
+        found.filter_map(line_starting_at).collect()
     }
 
     /// Returns the complete text.
@@ -207,34 +214,36 @@ impl<'a> DecodedText<'a> {
     }
 
     /// Encodes `whole` in this text's encoding.
-    pub(crate) fn encode(&self, whole: String) -> Result<Vec<u8>, TextCodecError> {
-        let whole = if self.has_bom { format!("{BOM}{whole}") } else { whole };
+    pub(crate) fn encode(&self, content: String) -> Result<Vec<u8>, TextCodecError> {
+        let content = if self.has_bom { format!("{BOM}{content}") } else { content };
         match self.encoding {
             TextEncoding::Utf16 { little } => {
                 let unit = |unit: u16| if little { unit.to_le_bytes() } else { unit.to_be_bytes() };
-                Ok(whole.encode_utf16().flat_map(unit).collect())
+                Ok(content.encode_utf16().flat_map(unit).collect())
             }
-            TextEncoding::Utf8WithInvalid(others) => {
-                let odd = match others {
+            TextEncoding::Utf8WithInvalid(share) => {
+                let odd = match share {
                     InvalidByteShare::Few => invalid_utf8::find_surplus_char(
                         &self.content,
-                        &whole,
+                        &content,
                         invalid_utf8::is_byte_placeholder,
                     ),
-                    InvalidByteShare::Many => invalid_utf8::find_surplus_char(&self.content, &whole, |char| {
-                        !char.is_ascii() && char != BOM
-                    }),
+                    InvalidByteShare::Many => {
+                        invalid_utf8::find_surplus_char(&self.content, &content, |char| {
+                            !char.is_ascii() && char != BOM
+                        })
+                    }
                 };
-                odd.map_or_else(|| Ok(invalid_utf8::encode(&whole)), |odd| Err(TextCodecError::Mixed(odd)))
+                odd.map_or_else(|| Ok(invalid_utf8::encode(&content)), |odd| Err(TextCodecError::Mixed(odd)))
             }
-            TextEncoding::Other(encoding) if encoding == UTF_8 => Ok(whole.into_bytes()),
+            TextEncoding::Other(encoding) if encoding == UTF_8 => Ok(content.into_bytes()),
             TextEncoding::Other(encoding) => {
-                let (bytes, _, lost) = encoding.encode(&whole);
+                let (bytes, _, lost) = encoding.encode(&content);
                 if !lost {
                     return Ok(bytes.into_owned());
                 }
                 let mut buffer = [0; 4];
-                let odd = whole.chars().find(|char| encoding.encode(char.encode_utf8(&mut buffer)).2);
+                let odd = content.chars().find(|char| encoding.encode(char.encode_utf8(&mut buffer)).2);
                 Err(TextCodecError::Unwritable(encoding.name(), odd.unwrap_or('?')))
             }
         }
@@ -274,9 +283,9 @@ fn decode(bytes: &[u8]) -> Result<(TextEncoding, Cow<'_, str>), TextCodecError> 
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(bytes, true);
     let encoding = detector.guess(None, Utf8Detection::Deny);
-    let (told, others) = invalid_utf8::count_non_ascii_and_invalid(bytes);
-    let few = told >= others;
-    if told > 0 && (few || encoding.is_single_byte()) {
+    let (non_ascii_count, invalid_count) = invalid_utf8::count_non_ascii_and_invalid(bytes);
+    let few = non_ascii_count >= invalid_count;
+    if non_ascii_count > 0 && (few || encoding.is_single_byte()) {
         let text = invalid_utf8::decode(bytes).ok_or(TextCodecError::Lossy(invalid_utf8::ENCODING_NAME))?;
         return Ok((
             TextEncoding::Utf8WithInvalid(if few { InvalidByteShare::Few } else { InvalidByteShare::Many }),
@@ -292,8 +301,8 @@ fn decode(bytes: &[u8]) -> Result<(TextEncoding, Cow<'_, str>), TextCodecError> 
 }
 
 /// Splits a text into lines. Lines end with `\n` or `\r\n`; with `\r` only in a file that has no `\n`.
-fn split_lines(whole: &str) -> Vec<LineRange> {
-    let bytes = whole.as_bytes();
+fn split_lines(content: &str) -> Vec<LineRange> {
+    let bytes = content.as_bytes();
     let newline = if memchr::memchr(b'\n', bytes).is_some() { b'\n' } else { b'\r' };
     let mut lines = Vec::with_capacity(bytes.len() / TYPICAL_LINE_BYTES + 1);
     let mut start = 0;

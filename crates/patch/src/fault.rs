@@ -141,18 +141,18 @@ fn describe_misplaced(text: &DecodedText<'_>, miss: &PlacementMiss, at: usize) -
 
 /// Describes a hunk that only adds lines and does not say where.
 fn describe_unplaced(text: &DecodedText<'_>, miss: &PlacementMiss) -> String {
-    let named = |header: usize| truncate_line(text.line(header).trim());
+    let header_text = |header: usize| truncate_line(text.line(header).trim());
     match miss {
         PlacementMiss::HeaderNotFound(header) => format!(
             "only adds lines, and its header `{header}` is not in the file; give lines that stand around them"
         ),
         PlacementMiss::HeaderContinues(header) => format!(
             "only adds lines, and its header `{}` goes on in the next lines; give the line that they come after",
-            named(*header)
+            header_text(*header)
         ),
         PlacementMiss::HeaderNotAtEnd(header) => format!(
             "only adds lines, below `{}` and at the end of the file, which is not the same; give the lines that stand around them",
-            named(*header)
+            header_text(*header)
         ),
         _ => "only adds lines, and gives none that stand around them; give some".to_owned(),
     }
@@ -221,7 +221,11 @@ fn describe_present_result(text: &DecodedText<'_>, hunk: &Hunk) -> String {
 
 fn describe_ambiguous(text: &DecodedText<'_>, hunk: &Hunk, places: &[usize]) -> (String, Option<String>) {
     let count = places.len();
-    let more = if count > MAX_LISTED_PLACES { format!(" (the first {MAX_LISTED_PLACES} of {count})") } else { String::new() };
+    let more = if count > MAX_LISTED_PLACES {
+        format!(" (the first {MAX_LISTED_PLACES} of {count})")
+    } else {
+        String::new()
+    };
     let try_this = match hunk.line {
         0 => "give more of the text around it, or set `replace_all`",
         _ => "add lines around it that only one of them has, or an `@@` header that stands above it",
@@ -230,8 +234,9 @@ fn describe_ambiguous(text: &DecodedText<'_>, hunk: &Hunk, places: &[usize]) -> 
     let mut detail = String::new();
     for at in places.iter().take(MAX_LISTED_PLACES) {
         let above = (0..*at).rev().find(|above| is_heading(text.line(*above), text.line(*at)));
-        let above =
-            above.map(|above| format!(", below `{}` (line {})", truncate_line(text.line(above).trim()), above + 1));
+        let above = above.map(|above| {
+            format!(", below `{}` (line {})", truncate_line(text.line(above).trim()), above + 1)
+        });
         let end = at + hunk.old_lines().count().max(1);
         let _ = writeln!(detail, "lines {}-{end}{}", at + 1, above.unwrap_or_default());
     }
@@ -249,7 +254,8 @@ fn is_heading(line: &str, of: &str) -> bool {
 
 fn numbered_lines(text: &DecodedText<'_>, start: usize, end: usize) -> String {
     let lines = (start.saturating_sub(2)..(end + 2).min(text.len())).take(MAX_SHOWN_LINES);
-    let lines: Vec<String> = lines.map(|at| format!("{:>6} {}", at + 1, truncate_line(text.line(at)))).collect();
+    let lines: Vec<String> =
+        lines.map(|at| format!("{:>6} {}", at + 1, truncate_line(text.line(at)))).collect();
     lines.join("\n")
 }
 

@@ -123,11 +123,11 @@ impl MemoryTree {
         for step in steps {
             match &step.new_file {
                 None => drop(self.files.remove(&step.path)),
-                Some(put) => {
-                    let like = before.get(put.attributes_from.as_ref().unwrap_or(&step.path));
+                Some(new_file) => {
+                    let like = before.get(new_file.attributes_from.as_ref().unwrap_or(&step.path));
                     let executable =
-                        put.executable.unwrap_or(like.is_some_and(|(_, executable)| *executable));
-                    self.files.insert(step.path.clone(), (put.bytes.clone(), executable));
+                        new_file.executable.unwrap_or(like.is_some_and(|(_, executable)| *executable));
+                    self.files.insert(step.path.clone(), (new_file.bytes.clone(), executable));
                 }
             }
         }

@@ -9,12 +9,12 @@ const FIRST_PLACEHOLDER: u32 = 0x0010_ff00;
 
 /// Counts the characters of more than one byte, and the bytes that belong to no character.
 pub(crate) fn count_non_ascii_and_invalid(bytes: &[u8]) -> (usize, usize) {
-    let (mut told, mut others) = (0, 0);
+    let (mut non_ascii_count, mut invalid_count) = (0, 0);
     for chunk in bytes.utf8_chunks() {
-        told += chunk.valid().chars().filter(|char| !char.is_ascii()).count();
-        others += chunk.invalid().len();
+        non_ascii_count += chunk.valid().chars().filter(|char| !char.is_ascii()).count();
+        invalid_count += chunk.invalid().len();
     }
-    (told, others)
+    (non_ascii_count, invalid_count)
 }
 
 /// Decodes the bytes; `None` if the text already contains placeholder characters.
@@ -25,7 +25,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<String> {
             return None;
         }
         text.push_str(chunk.valid());
-        text.extend(chunk.invalid().iter().filter_map(|byte| char::from_u32(FIRST_PLACEHOLDER + u32::from(*byte))));
+        text.extend(
+            chunk.invalid().iter().filter_map(|byte| char::from_u32(FIRST_PLACEHOLDER + u32::from(*byte))),
+        );
     }
     Some(text)
 }
@@ -50,13 +52,13 @@ pub(crate) fn is_byte_placeholder(char: char) -> bool {
 
 /// Returns a character of `after` that satisfies `is` and occurs more often than in `before`.
 pub(crate) fn find_surplus_char(before: &str, after: &str, is: impl Fn(char) -> bool) -> Option<char> {
-    let mut left: HashMap<char, usize> = HashMap::new();
+    let mut unused: HashMap<char, usize> = HashMap::new();
     for char in before.chars().filter(|char| is(*char)) {
-        *left.entry(char).or_default() += 1;
+        *unused.entry(char).or_default() += 1;
     }
-    after.chars().filter(|char| is(*char)).find(|char| match left.get_mut(char) {
-        Some(some) if *some > 0 => {
-            *some -= 1;
+    after.chars().filter(|char| is(*char)).find(|char| match unused.get_mut(char) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
             false
         }
         Some(_) | None => true,

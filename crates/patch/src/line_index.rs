@@ -58,10 +58,11 @@ impl SearchBudget {
     /// Runs an optional search with a share of the remaining budget. Running out there is no error.
     pub(crate) fn with_share<T>(&self, work: impl FnOnce(&Self) -> T) -> T {
         let from = self.0.get();
-        let start = from.saturating_add(MAX_SEARCH_STEPS.saturating_sub(from) / SHARE_DIVISOR * (SHARE_DIVISOR - 1));
-        let part = Self(Rc::new(Cell::new(start)));
-        let done = work(&part);
-        let used = part.0.get().min(MAX_SEARCH_STEPS).saturating_sub(start);
+        let start =
+            from.saturating_add(MAX_SEARCH_STEPS.saturating_sub(from) / SHARE_DIVISOR * (SHARE_DIVISOR - 1));
+        let share = Self(Rc::new(Cell::new(start)));
+        let done = work(&share);
+        let used = share.0.get().min(MAX_SEARCH_STEPS).saturating_sub(start);
         self.0.set(from.saturating_add(used));
         done
     }

@@ -100,56 +100,57 @@ impl PatchPlan {
     /// assert_eq!(*plan.changes[0].after.as_ref().unwrap().bytes, b"one\nthree\n");
     /// ```
     pub fn build(patch: &ParsedPatch, tree: &dyn FileTree) -> Result<Self, PatchFailure> {
-        let mut planning = PlanBuilder::new(tree);
+        let mut builder = PlanBuilder::new(tree);
         let mut faults = Vec::new();
-        let mut proofs = RepairEvidence::default();
+        let mut evidence = RepairEvidence::default();
         for (index, edit) in patch.edits.iter().enumerate() {
-            if let Err(more) = planning.plan_edit(edit) {
+            if let Err(more) = builder.plan_edit(edit) {
                 faults.extend(more);
             }
-            proofs.record_edit(index, planning.passes.drain(..));
-            if planning.budget.is_exhausted() {
+            evidence.record_edit(index, builder.passes.drain(..));
+            if builder.budget.is_exhausted() {
                 break;
             }
         }
-        faults.extend(proofs.unrepaired_edits(&patch.edits));
+        faults.extend(evidence.unrepaired_edits(&patch.edits));
         let stays = |file: &&PlannedFile| !file.original_removed;
-        faults.extend(planning.files.iter().filter(stays).filter_map(|file| file.conflict.clone()));
-        let already: Vec<String> = planning
+        faults.extend(builder.files.iter().filter(stays).filter_map(|file| file.conflict.clone()));
+        let already_applied: Vec<String> = builder
             .files
             .iter()
             .filter(|file| file.is_already_applied())
             .map(|file| file.path.clone())
             .collect();
         let changes: Vec<FileChange> =
-            planning.files.into_iter().filter_map(PlannedFile::into_change).collect();
+            builder.files.into_iter().filter_map(PlannedFile::into_change).collect();
         // A missing file may be missing because the patch was applied, if the rest of the patch was.
-        if !changes.is_empty() || already.is_empty() {
-            faults.extend(planning.missing_files);
+        if !changes.is_empty() || already_applied.is_empty() {
+            faults.extend(builder.missing_files);
         }
         if !faults.is_empty() {
             return Err(PatchFailure { faults });
         }
-        if changes.is_empty() && already.is_empty() {
+        if changes.is_empty() && already_applied.is_empty() {
             let what = "the patch changes no file; name at least one".to_owned();
             return Err(PatchFailure {
                 faults: vec![PatchFault { path: String::new(), line: 0, what, detail: None }],
             });
         }
         tracing::debug!(changes = changes.len(), "planned the changes of a patch");
-        Ok(Self { changes, already_applied: already })
+        Ok(Self { changes, already_applied })
     }
 
     /// Returns the steps of the commit, which are done all or none.
     pub fn commit_steps(&self) -> Vec<CommitStep> {
         let step = |change: &FileChange| {
-            let like = change.from.clone().or(change.before.is_some().then(|| change.path.clone()));
-            let put = change.after.as_ref().map(|after| NewFile {
+            let attributes_from =
+                change.from.clone().or(change.before.is_some().then(|| change.path.clone()));
+            let new_file = change.after.as_ref().map(|after| NewFile {
                 bytes: after.bytes.clone(),
                 executable: Some(after.executable),
-                attributes_from: like,
+                attributes_from,
             });
-            CommitStep { path: change.path.clone(), found_version: change.found_version, new_file: put }
+            CommitStep { path: change.path.clone(), found_version: change.found_version, new_file }
         };
         self.changes.iter().map(step).collect()
     }
@@ -170,9 +171,9 @@ struct PlanBuilder<'a> {
 
 impl<'a> PlanBuilder<'a> {
     fn new(tree: &'a dyn FileTree) -> Self {
-        let (by_real, by_link) = (HashMap::new(), HashMap::new());
-        let (files, gone, passes) = (Vec::new(), Vec::new(), Vec::new());
-        Self { tree, files, by_real_path: by_real, by_link, missing_files: gone, passes, budget: SearchBudget::default() }
+        let (by_real_path, by_link) = (HashMap::new(), HashMap::new());
+        let (files, missing_files, passes) = (Vec::new(), Vec::new(), Vec::new());
+        Self { tree, files, by_real_path, by_link, missing_files, passes, budget: SearchBudget::default() }
     }
 
     fn look_up(&self, edit: &FileEdit, path: &str) -> Result<FileLookup, PatchFaults> {
@@ -189,17 +190,17 @@ impl<'a> PlanBuilder<'a> {
 
     /// Returns the index of the file at `path`, as the patch so far leaves it.
     fn file_index(&mut self, edit: &FileEdit, path: &str) -> Result<usize, PatchFaults> {
-        let spot = self.look_up(edit, path)?;
+        let lookup = self.look_up(edit, path)?;
         let link = || self.tree.find_symlink(path);
         if !self.by_link.is_empty() && link().is_some_and(|link| self.by_link.contains_key(&link.name)) {
             let what = "is a link that the patch deletes; do the rest in another patch, or name the file that it leads to";
             return Err(vec![PatchFault::for_path(edit, path, what.to_owned())]);
         }
-        if let Some(index) = self.by_real_path.get(&spot.real_path) {
+        if let Some(index) = self.by_real_path.get(&lookup.real_path) {
             return Ok(*index);
         }
-        let (real, name) = (spot.real_path.clone(), self.tree.diff_name(&spot.real_path));
-        self.files.push(PlannedFile::new(path, spot, name, link()));
+        let (real, name) = (lookup.real_path.clone(), self.tree.diff_name(&lookup.real_path));
+        self.files.push(PlannedFile::new(path, lookup, name, link()));
         self.by_real_path.insert(real, self.files.len() - 1);
         Ok(self.files.len() - 1)
     }
@@ -209,13 +210,13 @@ impl<'a> PlanBuilder<'a> {
         if let Some(index) = self.by_link.get(&link.name) {
             return Ok(*index);
         }
-        let spot = self.look_up(edit, &edit.path)?;
+        let lookup = self.look_up(edit, &edit.path)?;
         if self.files.iter().any(|file| file.path == edit.path && !file.only_read) {
             let what = "is deleted after another part of the patch has changed it; do one of them";
             return Err(vec![PatchFault::for_path(edit, &edit.path, what.to_owned())]);
         }
         self.by_link.insert(link.name.clone(), self.files.len());
-        self.files.push(PlannedFile::new(&edit.path, spot, None, Some(link)));
+        self.files.push(PlannedFile::new(&edit.path, lookup, None, Some(link)));
         Ok(self.files.len() - 1)
     }
 
@@ -254,7 +255,9 @@ impl<'a> PlanBuilder<'a> {
             return Err(vec![PatchFault::for_path(edit, &edit.path, what)]);
         }
         let bytes = match &file.now {
-            Some(now) => encode_like(content, &now.bytes).map_err(|fault| vec![encoding_fault(edit, &fault)])?,
+            Some(now) => {
+                encode_like(content, &now.bytes).map_err(|fault| vec![encoding_fault(edit, &fault)])?
+            }
             None => content.as_bytes().to_vec(),
         };
         let was = file.now.as_ref().is_some_and(|now| now.executable);
@@ -335,13 +338,13 @@ impl<'a> PlanBuilder<'a> {
             if self.budget.is_exhausted() { Err(PlacementMiss::BudgetExhausted) } else { replaced };
         match replaced {
             Ok(ReplaceOutcome::AlreadyApplied) => Ok(()),
-            Ok(ReplaceOutcome::Replaced(whole, landed)) => {
+            Ok(ReplaceOutcome::Replaced(whole, landed_hunks)) => {
                 let written = text.encode(whole);
                 let written = written
                     .map_err(|fault| vec![PatchFault::for_path(edit, &edit.path, fault.to_string())])?;
                 now.bytes = written.into();
-                self.passes.extend(landed.iter().map(|(_, pass)| *pass));
-                file.landed_hunks.extend(landed.into_iter().map(|(at, pass)| (at + 1, pass)));
+                self.passes.extend(landed_hunks.iter().map(|(_, pass)| *pass));
+                file.landed_hunks.extend(landed_hunks.into_iter().map(|(at, pass)| (at + 1, pass)));
                 Ok(())
             }
             Err(miss) => {
@@ -366,11 +369,11 @@ impl<'a> PlanBuilder<'a> {
         let Some(now) = (if first { before.as_ref() } else { file.now.as_ref() }) else {
             return self.check_already_moved(edit, hunks, target);
         };
-        let (bytes, landed) = if hunks.is_empty() {
+        let (bytes, landed_hunks) = if hunks.is_empty() {
             (now.bytes.clone(), Vec::new())
         } else {
-            let (bytes, landed) = apply_hunks(edit, &now.bytes, hunks, &self.budget)?;
-            (bytes.into(), landed)
+            let (bytes, landed_hunks) = apply_hunks(edit, &now.bytes, hunks, &self.budget)?;
+            (bytes.into(), landed_hunks)
         };
         let new = FileContent { bytes, executable: executable.unwrap_or(now.executable) };
         let to = match target {
@@ -392,8 +395,8 @@ impl<'a> PlanBuilder<'a> {
         }
         let file = &mut self.files[to];
         file.now = Some(new);
-        self.passes.extend(landed.iter().map(|(_, pass)| *pass));
-        file.landed_hunks.extend(landed);
+        self.passes.extend(landed_hunks.iter().map(|(_, pass)| *pass));
+        file.landed_hunks.extend(landed_hunks);
         file.only_read = false;
         Ok(())
     }

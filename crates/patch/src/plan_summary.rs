@@ -39,7 +39,7 @@ impl fmt::Display for PatchPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines = Vec::new();
         for change in self.listed_changes() {
-            let FileChange { path, from, landed_hunks: landed, .. } = change;
+            let FileChange { path, from, landed_hunks, .. } = change;
             lines.push(match from.as_ref().filter(|_| change.moved) {
                 Some(from) => format!("R {} -> {}", escape_control_chars(from), escape_control_chars(path)),
                 None => format!("{} {}", change.status_letter(), escape_control_chars(path)),
@@ -47,7 +47,7 @@ impl fmt::Display for PatchPlan {
             if change.replaces_whole_file() {
                 lines.push("  all of it was replaced".to_owned());
             }
-            for (line, pass) in landed {
+            for (line, pass) in landed_hunks {
                 if *pass == MatchPass::AlreadyApplied {
                     lines.push(format!("  what it makes at line {line} stood there already"));
                 }
@@ -57,7 +57,9 @@ impl fmt::Display for PatchPlan {
             }
         }
         lines.extend(
-            self.already_applied.iter().map(|path| format!("  {} is as the patch wants it already", escape_control_chars(path))),
+            self.already_applied
+                .iter()
+                .map(|path| format!("  {} is as the patch wants it already", escape_control_chars(path))),
         );
         f.write_str(&lines.join("\n"))
     }

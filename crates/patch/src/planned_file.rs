@@ -31,12 +31,14 @@ impl PlannedFile {
     /// Creates the state of the file at `spot`, which the patch calls `path` and has only read so far.
     pub(crate) fn new(
         path: &str,
-        spot: FileLookup,
+        lookup: FileLookup,
         name: Option<String>,
         link: Option<SymbolicLink>,
     ) -> Self {
-        let content =
-            |held: &FoundFile| FileContent { bytes: held.bytes.clone(), executable: held.executable };
+        let content = |found_file: &FoundFile| FileContent {
+            bytes: found_file.bytes.clone(),
+            executable: found_file.executable,
+        };
         Self {
             path: path.to_owned(),
             name,
@@ -44,8 +46,8 @@ impl PlannedFile {
             from: None,
             moved: false,
             origin: None,
-            now: spot.file.as_ref().map(content),
-            found: spot.file,
+            now: lookup.file.as_ref().map(content),
+            found: lookup.file,
             landed_hunks: Vec::new(),
             only_read: true,
             original_removed: false,
@@ -60,7 +62,9 @@ impl PlannedFile {
     fn is_unchanged(&self) -> bool {
         match (&self.found, &self.now) {
             (None, None) => true,
-            (Some(held), Some(now)) => held.executable == now.executable && held.bytes == now.bytes,
+            (Some(found_file), Some(now)) => {
+                found_file.executable == now.executable && found_file.bytes == now.bytes
+            }
             _ => false,
         }
     }
@@ -94,9 +98,9 @@ impl PlannedFile {
 
     /// Returns an error if replacing this file by `new` would discard an earlier edit of the same patch.
     pub(crate) fn check_replaceable(&self, edit: &FileEdit, new: &FileContent) -> Result<(), PatchFault> {
-        let said = !self.only_read && self.now.as_ref().is_some_and(|now| now != new);
+        let discards_edit = !self.only_read && self.now.as_ref().is_some_and(|now| now != new);
         let arrived = !self.only_read && self.now.is_some() && self.from.is_some();
-        if !said && !arrived {
+        if !discards_edit && !arrived {
             return Ok(());
         }
         let what = "is where another file is put after another part of the patch has changed it";
@@ -109,16 +113,21 @@ impl PlannedFile {
     }
 
     pub(crate) fn original_content(&self) -> Option<FileContent> {
-        self.found.as_ref().map(|held| FileContent { bytes: held.bytes.clone(), executable: held.executable })
+        self.found.as_ref().map(|found_file| FileContent {
+            bytes: found_file.bytes.clone(),
+            executable: found_file.executable,
+        })
     }
 
     pub(crate) fn into_change(self) -> Option<FileChange> {
         if self.is_unchanged() {
             return None;
         }
-        let Self { path, name, link, from, moved, origin, found: held, now: after, landed_hunks: landed, .. } = self;
-        let found = held.as_ref().map(|held| held.version);
-        let before = held.map(|held| FileContent { bytes: held.bytes, executable: held.executable });
-        Some(FileChange { path, from, moved, before, after, landed_hunks: landed, found_version: found, name, link, origin })
+        let Self {
+            path, name, link, from, moved, origin, found: found_file, now: after, landed_hunks, ..
+        } = self;
+        let found_version = found_file.as_ref().map(|held| held.version);
+        let before = found_file.map(|held| FileContent { bytes: held.bytes, executable: held.executable });
+        Some(FileChange { path, from, moved, before, after, landed_hunks, found_version, name, link, origin })
     }
 }

@@ -13,19 +13,27 @@ pub(crate) struct LineEndPolicy {
 }
 
 /// Returns the new text. If the patch is silent about the last newline and any line stays, it stays as it was.
-pub(crate) fn rewrite_text(text: &DecodedText<'_>, landings: &[&LineEdits], manner: LineEndPolicy) -> String {
-    let LineEndPolicy { without_newline: bare, like_first_line: first } = manner;
+pub(crate) fn rewrite_text(
+    text: &DecodedText<'_>,
+    all_edits: &[&LineEdits],
+    policy: LineEndPolicy,
+) -> String {
+    let LineEndPolicy { without_newline, like_first_line } = policy;
     let mut drops = vec![false; text.len()];
     let mut adds: Vec<(usize, &str)> = Vec::new();
-    for landing in landings {
-        adds.extend(landing.adds.iter().map(|(at, line)| (*at, line.as_str())));
-        for at in &landing.drops {
+    for line_edits in all_edits {
+        adds.extend(line_edits.adds.iter().map(|(at, line)| (*at, line.as_str())));
+        for at in &line_edits.drops {
             drops[*at] = true;
         }
     }
     adds.sort_by_key(|(at, _)| *at);
-    let mut out =
-        RewriteOutput { text, output: String::with_capacity(text.as_str().len() + 256), last_line_is_new: false, like_first_line: first };
+    let mut out = RewriteOutput {
+        text,
+        output: String::with_capacity(text.as_str().len() + 256),
+        last_line_is_new: false,
+        like_first_line,
+    };
     let mut stops: Vec<usize> = adds.iter().map(|(at, _)| *at).collect();
     stops.extend(drops.iter().enumerate().filter(|(_, dropped)| **dropped).map(|(at, _)| at));
     stops.sort_unstable();
@@ -44,7 +52,7 @@ pub(crate) fn rewrite_text(text: &DecodedText<'_>, landings: &[&LineEdits], mann
     let stays = drops.iter().any(|dropped| !dropped);
     let was_bare = text.len() > 0 && text.line_end(text.len() - 1).is_empty();
     let touches_end = out.last_line_is_new || drops.last().is_some_and(|dropped| *dropped);
-    if touches_end && bare.unwrap_or(was_bare && stays) {
+    if touches_end && without_newline.unwrap_or(was_bare && stays) {
         let end = out.output.trim_end_matches('\n').trim_end_matches('\r').len();
         out.output.truncate(end);
     }

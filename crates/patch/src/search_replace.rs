@@ -49,7 +49,9 @@ pub(crate) fn replace_text(
         return Err(PlacementMiss::Doubtful(line(at), doubt));
     }
     match places.as_slice() {
-        [] if all => occurs_certainly(whole, &new).then_some(ReplaceOutcome::AlreadyApplied).ok_or(PlacementMiss::Absent),
+        [] if all => occurs_certainly(whole, &new)
+            .then_some(ReplaceOutcome::AlreadyApplied)
+            .ok_or(PlacementMiss::Absent),
         [] => replace_by_lines(text, &old, &new),
         // Another empty line beside an existing one may be meant.
         [at] if old != new && new.trim() == old.trim() && is_already_replaced(whole, *at, &old, &new) => {
@@ -73,7 +75,9 @@ pub(crate) fn replace_text(
             let replaced = [&whole[..*at], &new, &whole[at + old.len()..]].concat();
             Ok(ReplaceOutcome::Replaced(replaced, vec![(line(*at), MatchPass::Exact)]))
         }
-        some if all && some.iter().all(|at| is_already_replaced(whole, *at, &old, &new)) => Ok(ReplaceOutcome::AlreadyApplied),
+        some if all && some.iter().all(|at| is_already_replaced(whole, *at, &old, &new)) => {
+            Ok(ReplaceOutcome::AlreadyApplied)
+        }
         some if all => {
             let places = some.iter().map(|at| (line(*at), MatchPass::Exact)).collect();
             Ok(ReplaceOutcome::Replaced(whole.replace(&old, &new), places))
@@ -103,15 +107,16 @@ fn replace_everywhere(text: &DecodedText<'_>, old: &str, new: &str) -> Result<Re
     let (whole, new) = (text.as_str(), new.replace("\r\n", "\n"));
     let old = old.replace("\r\n", "\n");
     let first = old.split('\n').next().unwrap_or_default();
-    let (mut out, mut landed, mut from) = (String::with_capacity(whole.len()), Vec::new(), 0);
+    let (mut out, mut landed_hunks, mut from) = (String::with_capacity(whole.len()), Vec::new(), 0);
     // ends: each round begins after the last
     while let Some(at) = whole[from..].find(if first.is_empty() { "\n" } else { first }).map(|at| from + at) {
-        let found = match_any_line_ends(&whole[at..], &old).filter(|_| text.budget().spend(1 + old.len() / SEARCHED_BYTES_PER_STEP));
+        let found = match_any_line_ends(&whole[at..], &old)
+            .filter(|_| text.budget().spend(1 + old.len() / SEARCHED_BYTES_PER_STEP));
         let next = match found {
             Some((length, ending)) => {
                 out.push_str(&whole[from..at]);
                 out.push_str(&new.replace('\n', ending));
-                landed.push((text.line_at_byte(at), MatchPass::Exact));
+                landed_hunks.push((text.line_at_byte(at), MatchPass::Exact));
                 at + length
             }
             None => {
@@ -123,10 +128,10 @@ fn replace_everywhere(text: &DecodedText<'_>, old: &str, new: &str) -> Result<Re
         from = next;
     }
     out.push_str(&whole[from..]);
-    match (landed.is_empty(), text.budget().is_exhausted()) {
+    match (landed_hunks.is_empty(), text.budget().is_exhausted()) {
         (_, true) => Err(PlacementMiss::BudgetExhausted),
         (true, false) => Err(PlacementMiss::Absent),
-        (false, false) => Ok(ReplaceOutcome::Replaced(out, landed)),
+        (false, false) => Ok(ReplaceOutcome::Replaced(out, landed_hunks)),
     }
 }
 
@@ -195,11 +200,13 @@ fn replace_by_lines(text: &DecodedText<'_>, old: &str, new: &str) -> Result<Repl
     }
     match placed {
         Ok(placed) => match placed.into_iter().next() {
-            Some(HunkPlacement::Placed(MatchPass::Trailing, _)) if moves_line(&hunk) => Err(PlacementMiss::Absent),
-            Some(HunkPlacement::Placed(pass, landing)) => {
-                let at = landing.drops.first().or(landing.adds.first().map(|(at, _)| at)).copied();
+            Some(HunkPlacement::Placed(MatchPass::Trailing, _)) if moves_line(&hunk) => {
+                Err(PlacementMiss::Absent)
+            }
+            Some(HunkPlacement::Placed(pass, line_edits)) => {
+                let at = line_edits.drops.first().or(line_edits.adds.first().map(|(at, _)| at)).copied();
                 Ok(ReplaceOutcome::Replaced(
-                    rewrite_text(text, &[&landing], LineEndPolicy::default()),
+                    rewrite_text(text, &[&line_edits], LineEndPolicy::default()),
                     vec![(at.unwrap_or(0), pass)],
                 ))
             }

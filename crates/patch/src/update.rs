@@ -27,11 +27,11 @@ pub(crate) type PatchFaults = Vec<PatchFault>;
 pub(crate) fn decode_file<'a>(
     edit: &FileEdit,
     bytes: &'a [u8],
-    effort: &SearchBudget,
+    budget: &SearchBudget,
 ) -> Result<DecodedText<'a>, PatchFaults> {
     let text = DecodedText::from_bytes(bytes)
         .map_err(|fault| vec![PatchFault::for_path(edit, &edit.path, fault.to_string())])?;
-    Ok(text.with_budget(effort))
+    Ok(text.with_budget(budget))
 }
 
 /// The places where hunks landed: lines counted from 1, with the match pass that found each.
@@ -42,47 +42,47 @@ pub(crate) fn apply_hunks(
     edit: &FileEdit,
     bytes: &[u8],
     hunks: &[Hunk],
-    effort: &SearchBudget,
+    budget: &SearchBudget,
 ) -> Result<(Vec<u8>, LandedHunks), PatchFaults> {
     check_hunk_count(edit, hunks)?;
     let signed = hunks.iter().all(|hunk| hunk.unsigned_lines.is_empty());
-    let mut twofold = false;
+    let mut maybe_applied = false;
     if signed {
-        match apply_by_number(edit, bytes, hunks, effort) {
+        match apply_by_number(edit, bytes, hunks, budget) {
             Some((done, true)) => return Ok(done),
             // The lines decide if the hunks may already be applied.
-            fitted => twofold = fitted.is_some(),
+            fitted => maybe_applied = fitted.is_some(),
         }
     }
     if let Some(hunk) = hunks.iter().find(|hunk| changes_only_line_ends(hunk)) {
         let done = is_result_present(bytes, hunks).then(|| (bytes.to_vec(), Vec::new()));
         return done.ok_or_else(|| vec![line_ends_fault(edit, hunk)]);
     }
-    let text = decode_file(edit, bytes, effort)?;
+    let text = decode_file(edit, bytes, budget)?;
     let hunks = &*strip_hunk_boms(edit, &text, hunks)?;
-    if signed && are_all_applied(&text, hunks, twofold) {
+    if signed && are_all_applied(&text, hunks, maybe_applied) {
         return Ok((bytes.to_vec(), Vec::new()));
     }
     let endings = line_end_policy(hunks);
     let placed = place_hunks(&text, hunks);
     let sure = |placed: &HunkPlacement| !matches!(placed, HunkPlacement::Placed(pass, _) if *pass > MatchPass::Trailing);
     let is_sure = placed.as_ref().is_ok_and(|placed| placed.iter().all(sure));
-    let turned = if is_sure { None } else { apply_in_turn(&text, hunks, endings) };
-    if turned.is_none() && !is_sure && !twofold && was_applied_before(&text, hunks, endings) {
+    let applied_in_turn = if is_sure { None } else { apply_in_turn(&text, hunks, endings) };
+    if applied_in_turn.is_none() && !is_sure && !maybe_applied && was_applied_before(&text, hunks, endings) {
         return Ok((bytes.to_vec(), Vec::new()));
     }
-    if turned.is_none() && !(is_sure && signed) {
-        let read = repair::repair_hunks(&text, hunks, &placed)
+    if applied_in_turn.is_none() && !(is_sure && signed) {
+        let repaired = repair::repair_hunks(&text, hunks, &placed)
             .map_err(|misses| faults_from_misses(edit, &text, hunks, misses))?;
-        if let Some((how, read)) = read {
-            let (written, places) = apply_hunks(edit, bytes, &read, effort)?;
-            return Ok((written, mark_repaired(how, places)));
+        if let Some((kind, repaired)) = repaired {
+            let (written, places) = apply_hunks(edit, bytes, &repaired, budget)?;
+            return Ok((written, mark_repaired(kind, places)));
         }
     }
-    let (whole, places) = match turned {
+    let (whole, places) = match applied_in_turn {
         Some(done) => done,
         None => {
-            let placed = if twofold { report_doubtful(hunks, placed) } else { placed };
+            let placed = if maybe_applied { report_doubtful(hunks, placed) } else { placed };
             let placed = placed.map_err(|misses| faults_from_misses(edit, &text, hunks, misses))?;
             if placed.iter().all(|placed| matches!(placed, HunkPlacement::AlreadyApplied(_))) {
                 return Ok((bytes.to_vec(), Vec::new()));
@@ -91,7 +91,7 @@ pub(crate) fn apply_hunks(
                 .map_err(|misses| faults_from_misses(edit, &text, hunks, misses))?
         }
     };
-    if effort.is_exhausted() {
+    if budget.is_exhausted() {
         return Err(faults_from_misses(edit, &text, hunks, vec![(0, PlacementMiss::BudgetExhausted)]));
     }
     let written = text
@@ -109,11 +109,11 @@ fn check_hunk_count(edit: &FileEdit, hunks: &[Hunk]) -> Result<(), PatchFaults> 
 }
 
 /// Marks places of hunks that were repaired before they matched.
-fn mark_repaired(how: repair::RepairKind, places: LandedHunks) -> LandedHunks {
+fn mark_repaired(kind: repair::RepairKind, places: LandedHunks) -> LandedHunks {
     let mut read: LandedHunks = places
         .into_iter()
         .flat_map(|(at, pass)| {
-            [Some((at, MatchPass::Repaired(how))), (pass == MatchPass::OutsideHeader).then_some((at, pass))]
+            [Some((at, MatchPass::Repaired(kind))), (pass == MatchPass::OutsideHeader).then_some((at, pass))]
         })
         .flatten()
         .collect();
@@ -135,12 +135,13 @@ fn strip_hunk_boms<'h>(
     text: &DecodedText<'_>,
     hunks: &'h [Hunk],
 ) -> Result<Cow<'h, [Hunk]>, PatchFaults> {
-    let said = |hunk: &Hunk| hunk.old_lines().chain(hunk.new_lines()).any(|line| strip_bom(line) != line);
-    if !hunks.iter().any(said) {
+    let mentions_bom =
+        |hunk: &Hunk| hunk.old_lines().chain(hunk.new_lines()).any(|line| strip_bom(line) != line);
+    if !hunks.iter().any(mentions_bom) {
         return Ok(Cow::Borrowed(hunks));
     }
-    let mut bare = hunks.to_vec();
-    for (hunk, was) in bare.iter_mut().zip(hunks) {
+    let mut stripped = hunks.to_vec();
+    for (hunk, was) in stripped.iter_mut().zip(hunks) {
         // A mark that neither the file nor an old line has is to be added.
         let comes = !text.has_bom() && was.old_lines().all(|line| strip_bom(line) == line);
         for line in hunk.lines.iter_mut().filter(|_| !comes) {
@@ -158,7 +159,7 @@ fn strip_hunk_boms<'h>(
             return Err(vec![PatchFault { line: hunk.line, ..PatchFault::for_path(edit, &edit.path, what) }]);
         }
     }
-    Ok(Cow::Owned(bare))
+    Ok(Cow::Owned(stripped))
 }
 
 /// Applies `hunks` to `text`, each at its place in `placed`.
@@ -168,13 +169,14 @@ fn apply_placed(
     placed: &[HunkPlacement],
     endings: LineEndPolicy,
 ) -> Result<(String, LandedHunks), Vec<(usize, PlacementMiss)>> {
-    let landings: Vec<&LineEdits> = placed.iter().filter_map(placed_edits).map(|(_, landing)| landing).collect();
+    let all_edits: Vec<&LineEdits> =
+        placed.iter().filter_map(placed_edits).map(|(_, landing)| landing).collect();
     let places = placed.iter().flat_map(|placed| match placed {
-        HunkPlacement::Placed(pass, landing) => landed_with_passes(*pass, landing),
+        HunkPlacement::Placed(pass, line_edits) => landed_with_passes(*pass, line_edits),
         HunkPlacement::AlreadyApplied(at) => vec![(at + 1, MatchPass::AlreadyApplied)],
     });
-    let whole = rewrite_text(text, &landings, endings);
-    if landings.len() < hunks.len() {
+    let whole = rewrite_text(text, &all_edits, endings);
+    if all_edits.len() < hunks.len() {
         let misses = find_revived_hunks(text, &text.with_content(whole.clone()), hunks, placed);
         if !misses.is_empty() {
             return Err(misses);
@@ -184,13 +186,13 @@ fn apply_placed(
 }
 
 /// Returns the place of a landing, once for each difference that was ignored.
-fn landed_with_passes(pass: MatchPass, landing: &LineEdits) -> LandedHunks {
-    let passes: &[MatchPass] = match (landing.outside_header, pass) {
+fn landed_with_passes(pass: MatchPass, line_edits: &LineEdits) -> LandedHunks {
+    let passes: &[MatchPass] = match (line_edits.outside_header, pass) {
         (true, MatchPass::Exact) => &[MatchPass::OutsideHeader],
         (true, pass) => &[pass, MatchPass::OutsideHeader],
         (false, pass) => &[pass],
     };
-    passes.iter().map(|pass| (first_changed_line(landing), *pass)).collect()
+    passes.iter().map(|pass| (first_changed_line(line_edits), *pass)).collect()
 }
 
 /// Creates the error for a hunk that changes only line ends: a line that is found by its text keeps the file's line
@@ -213,7 +215,9 @@ fn find_revived_hunks(
 ) -> Vec<(usize, PlacementMiss)> {
     let doubt = || "its new lines stand there, and its old lines are what another hunk makes".to_owned();
     let seem_done = hunks.iter().zip(placed).enumerate().filter_map(|(index, (hunk, placed))| match placed {
-        HunkPlacement::AlreadyApplied(at) if !is_exactly_present(text, hunk) && is_exactly_present(after, hunk) => {
+        HunkPlacement::AlreadyApplied(at)
+            if !is_exactly_present(text, hunk) && is_exactly_present(after, hunk) =>
+        {
             Some((index, *at))
         }
         _ => None,
@@ -230,7 +234,9 @@ fn faults_from_misses(
     let fault = |(index, miss): (usize, PlacementMiss)| {
         let number = (hunks.len() > 1).then_some((index, hunks.len()));
         let mut fault = PatchFault::from_miss(edit, text, number, &hunks[index], &miss);
-        if let Some(HunkLine::Keep(line)) = hunks[index].unsigned_lines.first().map(|at| &hunks[index].lines[*at]) {
+        if let Some(HunkLine::Keep(line)) =
+            hunks[index].unsigned_lines.first().map(|at| &hunks[index].lines[*at])
+        {
             let line: String = line.chars().take(MAX_SHOWN_CHARS).collect();
             fault.what += &format!("; `{line}` has no sign: begin a line that stays with a space");
         }
@@ -262,28 +268,28 @@ fn apply_by_number(
     edit: &FileEdit,
     bytes: &[u8],
     hunks: &[Hunk],
-    effort: &SearchBudget,
+    budget: &SearchBudget,
 ) -> Option<((Vec<u8>, LandedHunks), bool)> {
-    let blobs = edit.blob_ids.as_ref();
-    if blobs.is_some_and(|(_, new)| matches_blob_id(bytes, new)) {
+    let blob_ids = edit.blob_ids.as_ref();
+    if blob_ids.is_some_and(|(_, new)| matches_blob_id(bytes, new)) {
         return Some(((bytes.to_vec(), Vec::new()), true));
     }
-    let known = blobs.is_some_and(|(old, _)| matches_blob_id(bytes, old));
-    let done = apply_exactly(bytes, hunks, known, effort)?;
-    Some((done, known || !may_be_applied(bytes, hunks, effort)))
+    let blob_matches = blob_ids.is_some_and(|(old, _)| matches_blob_id(bytes, old));
+    let done = apply_exactly(bytes, hunks, blob_matches, budget)?;
+    Some((done, blob_matches || !may_be_applied(bytes, hunks, budget)))
 }
 
 fn placed_edits(placed: &HunkPlacement) -> Option<(MatchPass, &LineEdits)> {
     match placed {
-        HunkPlacement::Placed(pass, landing) => Some((*pass, landing)),
+        HunkPlacement::Placed(pass, line_edits) => Some((*pass, line_edits)),
         HunkPlacement::AlreadyApplied(_) => None,
     }
 }
 
 /// Returns the first line of the file that a landing changes, counted from 1.
-fn first_changed_line(landing: &LineEdits) -> usize {
-    let added = landing.adds.first().map(|(at, _)| *at);
-    landing.drops.first().copied().into_iter().chain(added).min().unwrap_or(0) + 1
+fn first_changed_line(line_edits: &LineEdits) -> usize {
+    let added = line_edits.adds.first().map(|(at, _)| *at);
+    line_edits.drops.first().copied().into_iter().chain(added).min().unwrap_or(0) + 1
 }
 
 /// Returns true if a hunk has a context line that is not in the file and that an earlier hunk adds.
@@ -303,17 +309,21 @@ fn builds_on_itself(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
 }
 
 /// Applies hunks one after another, if each is written against the result of the ones before it and then fits exactly.
-fn apply_in_turn(text: &DecodedText<'_>, hunks: &[Hunk], endings: LineEndPolicy) -> Option<(String, LandedHunks)> {
+fn apply_in_turn(
+    text: &DecodedText<'_>,
+    hunks: &[Hunk],
+    endings: LineEndPolicy,
+) -> Option<(String, LandedHunks)> {
     if !builds_on_itself(text, hunks) || hunks.iter().any(|hunk| !hunk.unsigned_lines.is_empty()) {
         return None;
     }
     let (mut text, mut places) = (text.clone(), Vec::new());
     for hunk in hunks {
         let placed = place_hunks(&text, std::slice::from_ref(hunk)).ok()?;
-        let (pass, landing) =
+        let (pass, line_edits) =
             placed.first().and_then(placed_edits).filter(|(pass, _)| *pass <= MatchPass::Trailing)?;
-        places.extend(landed_with_passes(pass, landing));
-        text = text.with_content(rewrite_text(&text, &[landing], endings));
+        places.extend(landed_with_passes(pass, line_edits));
+        text = text.with_content(rewrite_text(&text, &[line_edits], endings));
     }
     Some((text.as_str().to_owned(), places))
 }

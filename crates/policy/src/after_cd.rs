@@ -10,35 +10,36 @@ const MAX_DIRECTORIES: usize = 16;
 
 /// Lists the directories that the commands of a line change to, each relative to the previous one.
 pub(crate) fn directories_changed_to<'a>(commands: impl Iterator<Item = &'a ScriptCommand>) -> Vec<String> {
-    let mut places: Vec<String> = Vec::new();
+    let mut directories: Vec<String> = Vec::new();
     let goes = |command: &&ScriptCommand| {
         literal_text(&command.words[0]).is_some_and(|name| matches!(name, "cd" | "pushd"))
     };
     for command in commands.filter(goes).take(MAX_DIRECTORIES) {
         let mut operands = command.words[1..].iter().map(word_text).filter(|word| !word.starts_with('-'));
-        let place = operands.next().unwrap_or("~").trim_matches('"');
-        let from = places.last().map_or(".", String::as_str);
-        places.push(join(from, place));
+        let target = operands.next().unwrap_or("~").trim_matches('"');
+        let from = directories.last().map_or(".", String::as_str);
+        directories.push(join(from, target));
     }
     // Below the start directory only files of git are persistent.
-    places.retain(|place| {
-        place.starts_with(['/', '~', '$', '`']) || place.contains("..") || place.contains(".git")
+    directories.retain(|directory| {
+        directory.starts_with(['/', '~', '$', '`']) || directory.contains("..") || directory.contains(".git")
     });
-    places.sort_unstable();
-    places.dedup();
-    places
+    directories.sort_unstable();
+    directories.dedup();
+    directories
 }
 
 /// Returns the danger of the paths that `command` writes if it runs in one of `places`.
-pub(crate) fn find_danger(command: &ScriptCommand, places: &[String]) -> Option<&'static str> {
-    places.iter().find_map(|place| {
+pub(crate) fn find_danger(command: &ScriptCommand, directories: &[String]) -> Option<&'static str> {
+    directories.iter().find_map(|directory| {
         let lasts = |redirect: &ScriptRedirect| match redirect {
             ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to) => {
-                is_persistent_path(&join(place, word_text(to)))
+                is_persistent_path(&join(directory, word_text(to)))
             }
             ScriptRedirect::Read(_) | ScriptRedirect::Text(_) => false,
         };
-        let operand = |word: &str| if word.starts_with('-') { word.to_owned() } else { join(place, word) };
+        let operand =
+            |word: &str| if word.starts_with('-') { word.to_owned() } else { join(directory, word) };
         let words: Vec<String> = command.words[1..].iter().map(|word| operand(word_text(word))).collect();
         let argv: Vec<&str> = std::iter::once(program_name(word_text(&command.words[0])))
             .chain(words.iter().map(String::as_str))
@@ -67,7 +68,7 @@ pub(crate) fn danger_by_variable(
 }
 
 /// Joins `path` to the directory `place`.
-fn join(place: &str, path: &str) -> String {
+fn join(directory: &str, path: &str) -> String {
     let path = path.trim_matches('"');
-    if path.starts_with(['/', '~', '$', '`']) { path.to_owned() } else { format!("{place}/{path}") }
+    if path.starts_with(['/', '~', '$', '`']) { path.to_owned() } else { format!("{directory}/{path}") }
 }

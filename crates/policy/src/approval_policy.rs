@@ -149,12 +149,12 @@ impl ApprovalRequirement {
 /// use toolgate_policy::{ApprovalPolicy, ApprovalCase, ApprovalRequirement, approval_requirement};
 /// assert_eq!(approval_requirement(ApprovalPolicy::OnRequest, ApprovalCase::Runs), ApprovalRequirement::Skip);
 /// assert_eq!(approval_requirement(ApprovalPolicy::Untrusted, ApprovalCase::Runs), ApprovalRequirement::NeedsApproval);
-/// assert_eq!(approval_requirement(ApprovalPolicy::Never, ApprovalCase::Leaves), ApprovalRequirement::Forbidden);
+/// assert_eq!(approval_requirement(ApprovalPolicy::Never, ApprovalCase::LeavesSandbox), ApprovalRequirement::Forbidden);
 /// ```
-pub fn approval_requirement(policy: ApprovalPolicy, matter: ApprovalCase) -> ApprovalRequirement {
+pub fn approval_requirement(policy: ApprovalPolicy, case: ApprovalCase) -> ApprovalRequirement {
     use ApprovalPolicy::{Auto, Disabled, Never, OnFailure, OnRequest, Untrusted};
     use ApprovalRequirement::{Forbidden, NeedsApproval, Skip};
-    match (matter, policy) {
+    match (case, policy) {
         (ApprovalCase::Forbidden, _) | (_, Disabled) => Forbidden,
         (ApprovalCase::Reads | ApprovalCase::Allowed, _) => Skip,
         (ApprovalCase::ReadsUnconfined | ApprovalCase::Runs | ApprovalCase::RunsUnconfined, Untrusted) => {

@@ -192,14 +192,14 @@ impl ApprovalReason {
             Self::Dangerous { what, why } => format!("{what} {why}"),
             Self::NotUnderstood { what, why } => format!("{what} cannot be understood: {why}"),
             Self::Rule { what, rule, certain } => {
-                let place = format!("{}:{}", rule.file.display(), rule.line);
+                let position = format!("{}:{}", rule.file.display(), rule.line);
                 let reason = rule.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
                 let (is, says) = match (rule.decision, certain) {
                     (crate::rules::RuleDecision::Forbid, _) => ("may be", "forbids"),
                     (_, true) => ("is", "asks about"),
                     (_, false) => ("may be", "asks about"),
                 };
-                format!("{what} {is} what the rule at {place} {says}{reason}")
+                format!("{what} {is} what the rule at {position} {says}{reason}")
             }
             Self::Hook { hook, reason } => format!("the hook `{hook}` asks: {reason}"),
             Self::NeedsGrant(denial) => denied(denial),

@@ -13,7 +13,7 @@ use crate::{after_cd, dataflow, disguised_danger, embedded_code, endless_output,
 pub(crate) fn find_dangers(line: &ScriptAnalysis) -> Vec<Option<CommandRisk>> {
     let ScriptAnalysis { commands, defined, assigned, growth: grows, .. } = line;
     let values = ScriptVariables::from_script(commands, defined, assigned);
-    let places = after_cd::directories_changed_to(commands.iter());
+    let directories = after_cd::directories_changed_to(commands.iter());
     let mut written = WrittenFiles::new(commands, assigned);
     let fills = endless_output::endless_writers(commands);
     let found = commands.iter().zip(fills).enumerate().map(|(at, (command, fills))| {
@@ -21,7 +21,7 @@ pub(crate) fn find_dangers(line: &ScriptAnalysis) -> Vec<Option<CommandRisk>> {
         let runs = written.check_next(command, &forms);
         let by_others = [
             dataflow::danger_by_variable(command, assigned),
-            after_cd::find_danger(command, &places),
+            after_cd::find_danger(command, &directories),
             after_cd::danger_by_variable(command, assigned),
         ];
         let mut all = vec![fills, runs];

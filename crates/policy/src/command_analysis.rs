@@ -76,12 +76,13 @@ pub struct AppliedRule {
 /// assert!(!is_read_only_command(&line("git status > out")) && !is_read_only_command(&line("make")) && !is_read_only_command(&line("$x")));
 /// ```
 pub fn is_read_only_command(line: &CommandLine) -> bool {
-    let account = CommandAnalysis::analyse(line, &RuleSet::default());
-    let certain = account.undecided.is_empty() && account.assignments.is_empty() && account.definitions.is_empty();
+    let analysis = CommandAnalysis::analyse(line, &RuleSet::default());
+    let certain =
+        analysis.undecided.is_empty() && analysis.assignments.is_empty() && analysis.definitions.is_empty();
     certain
-        && !account.too_long
-        && !account.commands.is_empty()
-        && account.commands.iter().all(|part| !part.may_need_approval())
+        && !analysis.too_long
+        && !analysis.commands.is_empty()
+        && analysis.commands.iter().all(|part| !part.may_need_approval())
 }
 
 impl CommandAnalysis {
@@ -90,14 +91,14 @@ impl CommandAnalysis {
         let analysis = analyse_argv(&line.argv);
         let dangers = combined_dangers::find_dangers(&analysis);
         let ScriptAnalysis { commands, undecided, defined, assigned, .. } = analysis;
-        let wraps: Vec<bool> = (0..commands.len()).map(|at| is_wrapper(&commands, at)).collect();
+        let wrapper_flags: Vec<bool> = (0..commands.len()).map(|at| is_wrapper(&commands, at)).collect();
         let length: usize = line.argv.iter().map(String::len).sum();
         let long = length - heredoc_bytes(&commands).min(length) > MAX_REVIEWABLE_BYTES;
-        let starts = ReadOnlyStarts::new(&commands, &wraps);
-        let parts = commands.into_iter().zip(wraps).enumerate();
+        let starts = ReadOnlyStarts::new(&commands, &wrapper_flags);
+        let parts = commands.into_iter().zip(wrapper_flags).enumerate();
         let mut parts: Vec<ClassifiedCommand> = parts
-            .map(|(at, (command, wraps))| {
-                ClassifiedCommand::classify(command, wraps, starts.is_read_only(at), rules)
+            .map(|(at, (command, is_wrapper))| {
+                ClassifiedCommand::classify(command, is_wrapper, starts.is_read_only(at), rules)
             })
             .collect();
         for (part, danger) in parts.iter_mut().zip(dangers) {
@@ -111,8 +112,9 @@ impl CommandAnalysis {
                 .iter_mut()
                 .filter(|part| part.name().is_some_and(is_interpreter))
                 .for_each(ClassifiedCommand::make_file_rules_uncertain);
-            let climbing =
-                parts.iter_mut().filter(|part| part.risk == CommandRisk::ReadOnly && part.may_search_parent());
+            let climbing = parts
+                .iter_mut()
+                .filter(|part| part.risk == CommandRisk::ReadOnly && part.may_search_parent());
             climbing.for_each(|part| part.risk = CommandRisk::Ordinary);
         }
         let sets = assigned.into_iter().map(|(name, value)| {
@@ -127,12 +129,13 @@ impl CommandAnalysis {
         let moves = self.commands.iter().any(ClassifiedCommand::may_change_directory);
         // Caches lookups by name: a lookup is the expensive step.
         let mut found = HashMap::new();
-        let mut look = |name: &str| {
-            let program = found.entry(name.to_owned()).or_insert_with(|| machine.resolve_program(name, cwd, moves));
+        let mut lookup = |name: &str| {
+            let program =
+                found.entry(name.to_owned()).or_insert_with(|| machine.resolve_program(name, cwd, moves));
             Option::<ResolvedProgram>::clone(program)
         };
         for part in &mut self.commands {
-            part.resolve_program(&mut look, moves);
+            part.resolve_program(&mut lookup, moves);
         }
     }
 
@@ -148,9 +151,9 @@ impl CommandAnalysis {
             true => (ApprovalCase::Reads, ApprovalCase::Runs),
             false => (ApprovalCase::ReadsUnconfined, ApprovalCase::RunsUnconfined),
         };
-        let mut matters = Vec::new();
+        let mut cases = Vec::new();
         for part in &self.commands {
-            let matter = match part.decision() {
+            let case = match part.decision() {
                 Some(RuleDecision::Forbid) => ApprovalCase::Forbidden,
                 Some(RuleDecision::Ask) => ApprovalCase::MustAsk,
                 Some(RuleDecision::Allow) => ApprovalCase::Allowed,
@@ -161,22 +164,22 @@ impl CommandAnalysis {
                     CommandRisk::Ordinary | CommandRisk::Risky(_) => runs,
                 },
             };
-            matters.push((matter, Some(part)));
+            cases.push((case, Some(part)));
             // A rule about a command does not cover its output files.
             if part.written_files().next().is_some() {
-                matters.push((runs, Some(part)));
+                cases.push((runs, Some(part)));
             }
         }
         if self.too_long || self.undecided.iter().any(|doubt| doubt.unread) {
-            matters.push((ApprovalCase::Dangerous, None));
+            cases.push((ApprovalCase::Dangerous, None));
         }
         if self.assignments.iter().any(|(_, _, why)| why.is_some()) {
-            matters.push((ApprovalCase::Dangerous, None));
+            cases.push((ApprovalCase::Dangerous, None));
         }
         if !(self.undecided.is_empty() && self.assignments.is_empty() && self.definitions.is_empty()) {
-            matters.push((runs, None));
+            cases.push((runs, None));
         }
-        matters
+        cases
     }
 
     /// Returns true if the user's rules let the whole line run without the sandbox.
@@ -184,7 +187,7 @@ impl CommandAnalysis {
         let certain = self.undecided.is_empty() && self.assignments.is_empty() && self.definitions.is_empty();
         let leaves = |part: &ClassifiedCommand| {
             // A rule about a command does not cover its output files.
-            part.allowed_by().is_some_and(|said| said.rule.unsandboxed)
+            part.allowed_by().is_some_and(|applied| applied.rule.unsandboxed)
                 && part.written_files().next().is_none()
         };
         // Outside the sandbox a read-only program could read secrets, so only harmless shell built-ins may go along.
@@ -195,7 +198,10 @@ impl CommandAnalysis {
                 && part.risk == CommandRisk::ReadOnly
                 && part.rules.is_empty()
         };
-        let plain = self.commands.iter().all(|part| part.command.redirects.is_empty() && !part.command.has_piped_input);
+        let plain = self
+            .commands
+            .iter()
+            .all(|part| part.command.redirects.is_empty() && !part.command.has_piped_input);
         certain
             && plain
             && !self.too_long
@@ -205,26 +211,26 @@ impl CommandAnalysis {
 }
 
 impl ClassifiedCommand {
-    fn classify(command: ScriptCommand, wraps: bool, starts: bool, all: &RuleSet) -> Self {
-        let known = classify_in_context(&command, wraps, starts);
+    fn classify(command: ScriptCommand, is_wrapper: bool, starts: bool, all: &RuleSet) -> Self {
+        let risk = classify_in_context(&command, is_wrapper, starts);
         let matches = all.rules_for_command(&command.words, command.more_args);
-        let said = |certain: bool| {
+        let applied = |certain: bool| {
             move |matched: MatchedRule<'_>| AppliedRule {
                 rule: matched.rule.clone(),
                 certain,
                 matched_by_name: matched.matched_by_name,
             }
         };
-        let mut rules: Vec<AppliedRule> = matches.certain.into_iter().map(said(true)).collect();
-        rules.extend(matches.possible.into_iter().map(said(false)));
+        let mut rules: Vec<AppliedRule> = matches.certain.into_iter().map(applied(true)).collect();
+        rules.extend(matches.possible.into_iter().map(applied(false)));
         rules.extend(rules_without_options(&command, all));
         for rule in find_likely_rules(&command, all) {
-            if !rules.iter().any(|said| said.rule == *rule) {
+            if !rules.iter().any(|applied| applied.rule == *rule) {
                 rules.push(AppliedRule { rule: rule.clone(), certain: false, matched_by_name: false });
             }
         }
-        rules.sort_by_key(|said| std::cmp::Reverse((said.rule.decision, said.certain)));
-        Self { command, risk: known, is_wrapper: wraps, rules, program: None }
+        rules.sort_by_key(|applied| std::cmp::Reverse((applied.rule.decision, applied.certain)));
+        Self { command, risk, is_wrapper, rules, program: None }
     }
 
     /// Returns the command name, if it is known.
@@ -251,10 +257,10 @@ impl ClassifiedCommand {
 
     /// Downgrades allow-rules that name a file to uncertain matches.
     fn make_file_rules_uncertain(&mut self) {
-        let names =
-            |rule: &PolicyRule| matches!(&rule.subject, RuleSubject::Command { pattern, .. } if pattern.len() > 1);
-        let allows = |said: &&mut AppliedRule| said.rule.decision == RuleDecision::Allow && names(&said.rule);
-        self.rules.iter_mut().filter(allows).for_each(|said| said.certain = false);
+        let names = |rule: &PolicyRule| matches!(&rule.subject, RuleSubject::Command { pattern, .. } if pattern.len() > 1);
+        let allows =
+            |applied: &&mut AppliedRule| applied.rule.decision == RuleDecision::Allow && names(&applied.rule);
+        self.rules.iter_mut().filter(allows).for_each(|applied| applied.certain = false);
     }
 
     /// Returns true if the command may search a parent of its working directory.
@@ -282,19 +288,20 @@ impl ClassifiedCommand {
 
     /// Returns the decision of the rules, if there is one.
     pub fn decision(&self) -> Option<RuleDecision> {
-        let strictest = self.rules.iter().find_map(|said| match (said.rule.decision, said.certain) {
-            (RuleDecision::Forbid, true) => Some(RuleDecision::Forbid),
-            // The rule's author wants to know about a possible match.
-            (RuleDecision::Forbid, false) | (RuleDecision::Ask, _) => Some(RuleDecision::Ask),
-            (RuleDecision::Allow, _) => None,
-        });
+        let strictest =
+            self.rules.iter().find_map(|applied| match (applied.rule.decision, applied.certain) {
+                (RuleDecision::Forbid, true) => Some(RuleDecision::Forbid),
+                // The rule's author wants to know about a possible match.
+                (RuleDecision::Forbid, false) | (RuleDecision::Ask, _) => Some(RuleDecision::Ask),
+                (RuleDecision::Allow, _) => None,
+            });
         strictest.or_else(|| self.allowed_by().map(|_| RuleDecision::Allow))
     }
 
     /// Returns the allow-rule that covers the command. It covers only a command with known words, no variables, a
     /// trusted program, and no danger that the rule does not name.
     pub fn allowed_by(&self) -> Option<&AppliedRule> {
-        if !self.rules.iter().any(|said| said.rule.decision == RuleDecision::Allow) {
+        if !self.rules.iter().any(|applied| applied.rule.decision == RuleDecision::Allow) {
             return None;
         }
         let argv = self.argv()?;
@@ -302,16 +309,18 @@ impl ClassifiedCommand {
         if !self.command.variables.is_empty() || dataflow::find_danger(&self.command).is_some() {
             return None;
         }
-        let mut allowing =
-            self.rules.iter().filter(|said| said.certain && said.rule.decision == RuleDecision::Allow);
-        allowing.find(|said| {
-            let lies_right = match (&self.program, said.matched_by_name) {
+        let mut allowing = self
+            .rules
+            .iter()
+            .filter(|applied| applied.certain && applied.rule.decision == RuleDecision::Allow);
+        allowing.find(|applied| {
+            let lies_right = match (&self.program, applied.matched_by_name) {
                 _ if self.command.built_in => true,
                 (Some(program), _) => program.trusted,
                 (None, by_name) => !by_name,
             };
-            let harmless = !matches!(self.risk, CommandRisk::Dangerous(_)) || said.covers_danger(&argv);
-            lies_right && harmless && said.first_uncovered_word(&argv).is_none()
+            let harmless = !matches!(self.risk, CommandRisk::Dangerous(_)) || applied.covers_danger(&argv);
+            lies_right && harmless && applied.first_uncovered_word(&argv).is_none()
         })
     }
 
@@ -319,17 +328,17 @@ impl ClassifiedCommand {
     /// the program that runs, or the output path.
     pub fn uncovered_word(&self) -> Option<(&PolicyRule, &str)> {
         let argv = self.argv()?;
-        self.rules.iter().find_map(|said| Some((&said.rule, said.first_uncovered_word(&argv)?)))
+        self.rules.iter().find_map(|applied| Some((&applied.rule, applied.first_uncovered_word(&argv)?)))
     }
 
-    fn resolve_program(&mut self, look: &mut dyn FnMut(&str) -> Option<ResolvedProgram>, moves: bool) {
+    fn resolve_program(&mut self, lookup: &mut dyn FnMut(&str) -> Option<ResolvedProgram>, moves: bool) {
         if self.command.built_in {
             return;
         }
         // After a `cd` the target of a relative path is unknown.
         let relative = |name: &&str| name.contains('/') && !name.starts_with('/');
         let name = self.name().filter(|name| !(moves && relative(name)));
-        self.program = name.and_then(look);
+        self.program = name.and_then(lookup);
         let trusted = self.program.as_ref().is_some_and(|program| program.trusted);
         if self.risk == CommandRisk::ReadOnly && !trusted {
             self.risk = CommandRisk::Ordinary;
@@ -408,11 +417,15 @@ fn rules_without_options(command: &ScriptCommand, rules: &RuleSet) -> Vec<Applie
         .collect();
     let found = rules.rules_for_command(&words, command.more_args);
     let strict = |matched: &MatchedRule<'_>| matched.rule.decision != RuleDecision::Allow;
-    let said = |certain: bool| {
-        move |matched: MatchedRule<'_>| AppliedRule { rule: matched.rule.clone(), certain, matched_by_name: false }
+    let applied = |certain: bool| {
+        move |matched: MatchedRule<'_>| AppliedRule {
+            rule: matched.rule.clone(),
+            certain,
+            matched_by_name: false,
+        }
     };
-    let certain = found.certain.into_iter().filter(strict).map(said(git));
-    certain.chain(found.possible.into_iter().filter(strict).map(said(false))).collect()
+    let certain = found.certain.into_iter().filter(strict).map(applied(git));
+    certain.chain(found.possible.into_iter().filter(strict).map(applied(false))).collect()
 }
 
 /// Finds rules that may be about the command, or about a command that it starts.

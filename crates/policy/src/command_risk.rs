@@ -13,13 +13,13 @@ pub(crate) fn danger_of(command: &ScriptCommand) -> Option<CommandRisk> {
 
 /// Classifies a command by its words, its variables, and the source and destination of its data.
 /// With `starts`, words added by `xargs` or `find` do not change the result.
-pub(crate) fn classify_in_context(command: &ScriptCommand, wraps: bool, starts: bool) -> CommandRisk {
+pub(crate) fn classify_in_context(command: &ScriptCommand, is_wrapper: bool, starts: bool) -> CommandRisk {
     let mut words: Vec<Option<&str>> = command.words.iter().map(literal_text).collect();
     words.extend(command.more_args.then_some(None));
-    let known = classify_words(&words);
+    let risk = classify_words(&words);
     let written: Vec<&str> = command.words.iter().map(|word| word_text(word).trim_matches('"')).collect();
     let dangers = [
-        [Some(known), words.contains(&None).then(|| classify_command(&written))]
+        [Some(risk), words.contains(&None).then(|| classify_command(&written))]
             .into_iter()
             .flatten()
             .find(|known| matches!(known, CommandRisk::Dangerous(_))),
@@ -35,7 +35,7 @@ pub(crate) fn classify_in_context(command: &ScriptCommand, wraps: bool, starts: 
     {
         return risk;
     }
-    let known = if wraps || starts { CommandRisk::ReadOnly } else { known };
+    let risk = if is_wrapper || starts { CommandRisk::ReadOnly } else { risk };
     let writes = command.redirects.iter().any(|redirect| match redirect {
         ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to) => {
             !literal_text(to).is_some_and(|to| SINKS.contains(&to))
@@ -44,14 +44,14 @@ pub(crate) fn classify_in_context(command: &ScriptCommand, wraps: bool, starts: 
     });
     let expands = words.contains(&None) && !starts;
     // Input must be a readable file or a known text.
-    let astray = command.redirects.iter().any(|redirect| match redirect {
+    let unreadable_input = command.redirects.iter().any(|redirect| match redirect {
         ScriptRedirect::Read(from) => !literal_text(from).is_some_and(may_be_read),
         ScriptRedirect::Text(text) => literal_text(text).is_none(),
         ScriptRedirect::Write(_) | ScriptRedirect::Append(_) | ScriptRedirect::ReadWrite(_) => false,
     });
-    match known {
-        CommandRisk::Risky(_) => known,
-        _ if writes || expands || astray || !command.variables.is_empty() => CommandRisk::Ordinary,
-        _ => known,
+    match risk {
+        CommandRisk::Risky(_) => risk,
+        _ if writes || expands || unreadable_input || !command.variables.is_empty() => CommandRisk::Ordinary,
+        _ => risk,
     }
 }

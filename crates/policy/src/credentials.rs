@@ -25,7 +25,8 @@ const CREDENTIAL_WORDS: &str = "
 /// Suffixes of words in a credential name, also with an appended S.
 const CREDENTIAL_SUFFIXES: [&str; 5] = ["AUTH", "COOKIE", "KEY", "PASS", "PWD"];
 /// Words with these suffixes that are harmless.
-const HARMLESS_WORDS: &str = "OLDPWD BYPASS COMPASS DONKEY HOCKEY HOTKEY JOCKEY LESSKEY MONKEY TURKEY WHISKEY";
+const HARMLESS_WORDS: &str =
+    "OLDPWD BYPASS COMPASS DONKEY HOCKEY HOTKEY JOCKEY LESSKEY MONKEY TURKEY WHISKEY";
 /// Texts that count anywhere in a name, even across words: `PASS_WORD`, `MYAPIKEYFILE`.
 const CREDENTIAL_SUBSTRINGS: [&str; 10] = [
     "ACCESSKEY",
@@ -62,8 +63,10 @@ pub fn looks_like_secret_name(name: &str) -> bool {
 
 fn is_credential_word(word: &str) -> bool {
     let one = word.strip_suffix('S').unwrap_or(word);
-    let ends =
-        |word: &str| CREDENTIAL_SUFFIXES.iter().any(|ending| word.ends_with(ending)) && !list_contains(HARMLESS_WORDS, word);
+    let ends = |word: &str| {
+        CREDENTIAL_SUFFIXES.iter().any(|ending| word.ends_with(ending))
+            && !list_contains(HARMLESS_WORDS, word)
+    };
     // A tokenizer is harmless.
     let token = |after: &str| !after.starts_with("IZ") && !after.starts_with("IS");
     [word, one].into_iter().any(|word| list_contains(CREDENTIAL_WORDS, word) || ends(word))
@@ -160,7 +163,9 @@ fn holds_bearer(text: &str) -> bool {
     let mut words = text.split([' ', '\t', '\n', ':', '"', '\'']).filter(|word| !word.is_empty());
     // ends: each word is taken once
     while let Some(word) = words.next() {
-        if word.eq_ignore_ascii_case("bearer") && words.next().is_some_and(|token| token.len() >= MIN_BEARER_CHARS) {
+        if word.eq_ignore_ascii_case("bearer")
+            && words.next().is_some_and(|token| token.len() >= MIN_BEARER_CHARS)
+        {
             return true;
         }
     }

@@ -4,7 +4,8 @@ use crate::command_analysis::{literal_text, word_text};
 use crate::interpreter_args::{SHELLS, ScriptSource};
 use crate::programs::program_name;
 use crate::programs::{
-    WRITES_PERSISTENT_PATH, REMOVES_FILES, drops_data, inner_commands, is_interpreter, is_persistent_path, normalize_path_text,
+    REMOVES_FILES, WRITES_PERSISTENT_PATH, drops_data, inner_commands, is_interpreter, is_persistent_path,
+    normalize_path_text,
 };
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 
@@ -84,7 +85,9 @@ fn danger_of_input(command: &ScriptCommand) -> Option<&'static str> {
     if (command.has_piped_input || given) && args_run_input(name, rest) || args_run_output(name, rest) {
         return Some(RUNS_OUTPUT);
     }
-    if matches!(name, "declare" | "export" | "readonly" | "typeset") && rest.iter().any(begins_with_substitution) {
+    if matches!(name, "declare" | "export" | "readonly" | "typeset")
+        && rest.iter().any(begins_with_substitution)
+    {
         return Some("sets variables that another command names");
     }
     if command.has_piped_input && inner_command_runs_input(command) {
@@ -98,19 +101,26 @@ fn danger_of_input(command: &ScriptCommand) -> Option<&'static str> {
     if DATABASES.contains(&name) && command.redirects.iter().any(drops) {
         return Some("removes the data of a database");
     }
-    let printed =
-        |redirect: &ScriptRedirect| matches!(redirect, ScriptRedirect::Text(text) if begins_with_substitution(text));
+    let printed = |redirect: &ScriptRedirect| matches!(redirect, ScriptRedirect::Text(text) if begins_with_substitution(text));
     match ScriptSource::from_args(name, rest) {
         ScriptSource::Input if command.redirects.iter().any(printed) => Some(RUNS_OUTPUT),
         ScriptSource::Input if command.has_piped_input => Some(RUNS_OUTPUT),
         ScriptSource::Input if is_shell && given => Some("runs a text that was not looked into"),
-        ScriptSource::File(file) if is_stdin_path(word_text(file)) && (command.has_piped_input || given) => Some(RUNS_OUTPUT),
-        ScriptSource::File(file) if word_text(file).starts_with("<(") || is_descriptor_path(word_text(file)) => {
+        ScriptSource::File(file) if is_stdin_path(word_text(file)) && (command.has_piped_input || given) => {
+            Some(RUNS_OUTPUT)
+        }
+        ScriptSource::File(file)
+            if word_text(file).starts_with("<(") || is_descriptor_path(word_text(file)) =>
+        {
             Some(RUNS_OUTPUT)
         }
         // An awk program may safely contain a search term printed by a command.
-        ScriptSource::Text(script) if name.ends_with("awk") => begins_with_substitution(script).then_some(RUNS_OUTPUT),
-        ScriptSource::Text(script) if literal_text(script).is_none() && contains_substitution(word_text(script)) => {
+        ScriptSource::Text(script) if name.ends_with("awk") => {
+            begins_with_substitution(script).then_some(RUNS_OUTPUT)
+        }
+        ScriptSource::Text(script)
+            if literal_text(script).is_none() && contains_substitution(word_text(script)) =>
+        {
             Some(RUNS_OUTPUT)
         }
         ScriptSource::Input | ScriptSource::File(_) | ScriptSource::Text(_) => None,
@@ -151,7 +161,8 @@ fn args_run_input(name: &str, rest: &[ScriptWord]) -> bool {
 
 /// Returns true if the arguments tell the program `name` to run another command's output, other than by standard input.
 fn args_run_output(name: &str, rest: &[ScriptWord]) -> bool {
-    let leads = || SCRIPT_FILE_OPTIONS.iter().filter(|(program, _)| *program == name).flat_map(|(_, leads)| *leads);
+    let leads =
+        || SCRIPT_FILE_OPTIONS.iter().filter(|(program, _)| *program == name).flat_map(|(_, leads)| *leads);
     let prints = |file: &str| file.starts_with("<(") || is_descriptor_path(file);
     let behind = rest
         .windows(2)
@@ -161,7 +172,8 @@ fn args_run_output(name: &str, rest: &[ScriptWord]) -> bool {
             word_text(word).strip_prefix(lead).is_some_and(|file| prints(file.trim_start_matches('=')))
         })
     };
-    let evaluates = |word: &ScriptWord| word_text(word).starts_with("--eval=") && contains_substitution(word_text(word));
+    let evaluates =
+        |word: &ScriptWord| word_text(word).starts_with("--eval=") && contains_substitution(word_text(word));
     match name {
         "make" | "gmake" => behind || rest.iter().any(attached) || rest.iter().any(evaluates),
         "sed" => behind || rest.iter().any(attached) || rest.first().is_some_and(begins_with_substitution),

@@ -60,16 +60,16 @@ pub struct Gate {
 
 impl fmt::Debug for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { read_scope: reach, sandbox, confinement, approval, .. } = self;
-        write!(f, "Gate({sandbox:?}, {approval}, {reach:?}, {confinement:?})")
+        let Self { read_scope, sandbox, confinement, approval, .. } = self;
+        write!(f, "Gate({sandbox:?}, {approval}, {read_scope:?}, {confinement:?})")
     }
 }
 
 impl Gate {
     /// Creates a gate that lets calls read within `reach` and otherwise do what `sandbox` allows.
-    pub fn new(reach: ReadScope, sandbox: SandboxPolicy) -> Self {
+    pub fn new(read_scope: ReadScope, sandbox: SandboxPolicy) -> Self {
         Self {
-            read_scope: Arc::new(reach),
+            read_scope: Arc::new(read_scope),
             sandbox,
             confinement: Arc::default(),
             approval: ApprovalPolicy::default(),
@@ -113,8 +113,8 @@ impl Gate {
     }
 
     /// Creates a gate that lets calls read within `reach` and write nothing.
-    pub fn read_only(reach: ReadScope) -> Self {
-        Self::new(reach, SandboxPolicy::ReadOnly)
+    pub fn read_only(read_scope: ReadScope) -> Self {
+        Self::new(read_scope, SandboxPolicy::ReadOnly)
     }
 
     /// Creates a gate for a sub-agent, which asks no less and is confined no less. It starts with the approvals of this
@@ -195,35 +195,35 @@ impl Gate {
 
     /// Decides like `decide`; `hook` is the reason of a hook that asks for approval.
     pub fn decide_with_hook(&self, tool: &str, intent: &Intent, hook: Option<ApprovalReason>) -> Verdict {
-        let mut judgement = IntentEvaluation::evaluate(self, tool, intent, false);
+        let mut evaluation = IntentEvaluation::evaluate(self, tool, intent, false);
         if let Some(why) = hook {
-            judgement.apply_requirement(approval_requirement(self.approval, ApprovalCase::MustAsk), why);
+            evaluation.apply_requirement(approval_requirement(self.approval, ApprovalCase::MustAsk), why);
         }
-        self.verdict_from(tool, intent, judgement)
+        self.verdict_from(tool, intent, evaluation)
     }
 
     /// Decides like `decide`, and returns the analysis of the intent's command, with its programs resolved.
     pub fn explain(&self, tool: &str, intent: &Intent) -> (Verdict, Option<CommandAnalysis>) {
-        let judgement = IntentEvaluation::evaluate(self, tool, intent, false);
-        let mut account = judgement.analysis.clone();
+        let evaluation = IntentEvaluation::evaluate(self, tool, intent, false);
+        let mut analysis = evaluation.analysis.clone();
         for effect in &intent.effects {
-            if let (Effect::Exec(line), Some(account)) = (effect, &mut account)
-                && !account.programs_resolved()
+            if let (Effect::Exec(line), Some(analysis)) = (effect, &mut analysis)
+                && !analysis.programs_resolved()
             {
-                account.resolve_programs(&*self.machine, &line.cwd);
+                analysis.resolve_programs(&*self.machine, &line.cwd);
             }
         }
-        (self.verdict_from(tool, intent, judgement), account)
+        (self.verdict_from(tool, intent, evaluation), analysis)
     }
 
-    fn verdict_from(&self, tool: &str, intent: &Intent, judgement: IntentEvaluation) -> Verdict {
-        if let Some(denial) = judgement.forbidden {
+    fn verdict_from(&self, tool: &str, intent: &Intent, evaluation: IntentEvaluation) -> Verdict {
+        if let Some(denial) = evaluation.forbidden {
             return Verdict::Forbid(denial);
         }
-        let IntentEvaluation { reasons: why, mut grants, analysis: account, keys, proposal, hook_asks: hooked, .. } = judgement;
+        let IntentEvaluation { reasons, mut grants, analysis, keys, proposal, hook_asks, .. } = evaluation;
         // A hook asks each time, whatever was approved before.
-        let approved = !hooked && self.approvals.covers(&keys, &grants);
-        if why.is_empty() || approved {
+        let approved = !hook_asks && self.approvals.covers(&keys, &grants);
+        if reasons.is_empty() || approved {
             grants.extend(self.approvals.grants_with(&keys));
             return Verdict::Allow(self.create_permit(intent, grants, 0));
         }
@@ -231,8 +231,8 @@ impl Gate {
         Verdict::Ask(Box::new(ApprovalQuestion {
             tool: tool.to_owned(),
             intent: intent.clone(),
-            analysis: account,
-            reasons: why,
+            analysis,
+            reasons,
             confinement: permit.confinement().cloned(),
             grants,
             agent_path: Vec::new(),
@@ -245,8 +245,9 @@ impl Gate {
 
     /// Returns the permit of a waiting `question` if a session approval given meanwhile covers it.
     pub fn approved_while_waiting(&self, question: &ApprovalQuestion) -> Option<Permit> {
-        let hooked = question.reasons.iter().any(|why| matches!(why, ApprovalReason::Hook { .. }));
-        (!hooked && self.approvals.covers(&question.keys, &question.grants)).then(|| question.permit.clone())
+        let hook_asks = question.reasons.iter().any(|why| matches!(why, ApprovalReason::Hook { .. }));
+        (!hook_asks && self.approvals.covers(&question.keys, &question.grants))
+            .then(|| question.permit.clone())
     }
 
     /// Applies the answer to a question, and stores an approval for the session.
@@ -269,43 +270,46 @@ impl Gate {
         tool: &str,
         intent: &Intent,
         permit: &Permit,
-        told: &[Denial],
+        denials: &[Denial],
         guessed: Option<&Denial>,
     ) -> Option<Box<ApprovalQuestion>> {
-        let asks =
-            approval_requirement(self.approval, ApprovalCase::DeniedInSandbox) == ApprovalRequirement::NeedsApproval;
+        let asks = approval_requirement(self.approval, ApprovalCase::DeniedInSandbox)
+            == ApprovalRequirement::NeedsApproval;
         if !asks || permit.confinement().is_none() || permit.widenings() >= MAX_WIDENINGS {
             return None;
         }
-        let refused = told.iter().map(|denial| (denial, false)).chain(guessed.map(|denial| (denial, true)));
-        let (mut more, mut why, mut ungrantable) = (Grants::new(), Vec::new(), false);
+        let refused =
+            denials.iter().map(|denial| (denial, false)).chain(guessed.map(|denial| (denial, true)));
+        let (mut more, mut reasons, mut ungrantable) = (Grants::new(), Vec::new(), false);
         for (denial, guessed) in refused {
             let grant = self.smallest_grant(denial).filter(|grant| !(guessed && is_system_grant(grant)));
             ungrantable |= grant.is_none() && !guessed;
             if let Some(grant) = grant.filter(|grant| !permit.grants().contains(grant)) {
                 more.insert(grant);
-                why.push(ApprovalReason::DeniedInSandbox { denial: denial.clone(), guessed });
+                reasons.push(ApprovalReason::DeniedInSandbox { denial: denial.clone(), guessed });
             }
         }
-        let pleads = intent.escalation == Escalation::Required;
-        if more.is_empty() && (pleads || ungrantable && self.may_leave_sandbox(told)) {
+        let escalates = intent.escalation == Escalation::Required;
+        if more.is_empty() && (escalates || ungrantable && self.may_leave_sandbox(denials)) {
             more.insert(Grant::Unconfined);
-            why.extend(
-                told.iter().map(|denial| ApprovalReason::DeniedInSandbox { denial: denial.clone(), guessed: false }),
+            reasons.extend(
+                denials
+                    .iter()
+                    .map(|denial| ApprovalReason::DeniedInSandbox { denial: denial.clone(), guessed: false }),
             );
-            why.extend(pleads.then_some(ApprovalReason::LeavesSandbox));
+            reasons.extend(escalates.then_some(ApprovalReason::LeavesSandbox));
         }
         if more.is_empty() {
             return None;
         }
         let grants: Grants = permit.grants() | &more;
-        let IntentEvaluation { analysis: account, keys, .. } = IntentEvaluation::evaluate(self, tool, intent, true);
+        let IntentEvaluation { analysis, keys, .. } = IntentEvaluation::evaluate(self, tool, intent, true);
         let permit = self.create_permit(intent, grants.clone(), permit.widenings() + 1);
         Some(Box::new(ApprovalQuestion {
             tool: tool.to_owned(),
             intent: intent.clone(),
-            analysis: account,
-            reasons: why,
+            analysis,
+            reasons,
             confinement: permit.confinement().cloned(),
             proposal: crate::propose_rule::propose_grant_rule(&more),
             grants,
@@ -339,7 +343,8 @@ impl Gate {
         let rules = self.rules();
         match denial {
             Denial::HostConfiguration { path, .. } => {
-                let denied = self.read_scope.deny_read().denying_pattern(path).is_some() || self.is_closed(path);
+                let denied =
+                    self.read_scope.deny_read().denying_pattern(path).is_some() || self.is_closed(path);
                 let forbidden = forbids_writing(&rules, path, self.confinement.home.as_deref());
                 (!denied && !forbidden).then(|| Grant::Write(self.configuration_at(path)))
             }
@@ -386,9 +391,9 @@ impl Gate {
     }
 
     /// Returns true if leaving the sandbox would lift every denial in `told` and no rule forbids it.
-    fn may_leave_sandbox(&self, told: &[Denial]) -> bool {
+    fn may_leave_sandbox(&self, denials: &[Denial]) -> bool {
         let rules = self.rules();
-        told.iter().all(|denial| match denial {
+        denials.iter().all(|denial| match denial {
             Denial::MayNotWrite { path, .. } | Denial::ClosedByRule { path, .. } => {
                 !forbids_writing(&rules, path, self.confinement.home.as_deref())
                     && !self.is_closed(path)
@@ -402,7 +407,7 @@ impl Gate {
     }
 
     /// Creates the permit for the whole of `intent`, which was already evaluated, with `grants`.
-    fn create_permit(&self, intent: &Intent, grants: Grants, climbs: usize) -> Permit {
+    fn create_permit(&self, intent: &Intent, grants: Grants, widenings: usize) -> Permit {
         let (mut reads, mut writes, mut runs) = (Vec::new(), Vec::new(), Vec::new());
         for effect in &intent.effects {
             match effect {
@@ -419,7 +424,7 @@ impl Gate {
             false => Arc::new(crate::grant::widen_confinement(&self.confinement, &grants)),
         };
         let permit = Permit::new(reads, writes, runs, Arc::clone(&self.read_scope), sandbox, confinement);
-        permit.with_machine(Arc::clone(&self.machine)).with_grants(grants, climbs)
+        permit.with_machine(Arc::clone(&self.machine)).with_grants(grants, widenings)
     }
 
     /// Creates a permit that opens the files that `intent` writes for reading only. It serves to show a preview of the
@@ -429,8 +434,8 @@ impl Gate {
             Effect::Write(path) => Some(path.clone()),
             _ => None,
         });
-        let (reach, confinement) = (Arc::clone(&self.read_scope), Arc::clone(&self.confinement));
-        Permit::new(changed.collect(), Vec::new(), Vec::new(), reach, self.sandbox, confinement)
+        let (read_scope, confinement) = (Arc::clone(&self.read_scope), Arc::clone(&self.confinement));
+        Permit::new(changed.collect(), Vec::new(), Vec::new(), read_scope, self.sandbox, confinement)
     }
 
     /// Returns the denial for a question that cannot be asked.

@@ -205,7 +205,7 @@ impl DenyRead {
         home: Option<&Path>,
     ) -> Result<Self, DenyReadFault> {
         let mut builder = GlobSetBuilder::new();
-        let (mut kept, mut paths) = (Vec::new(), Vec::new());
+        let (mut kept, mut literal_paths) = (Vec::new(), Vec::new());
         for pattern in patterns {
             let pattern = pattern.as_ref();
             let shown = || pattern.chars().take(MAX_SHOWN_CHARS).collect();
@@ -214,7 +214,7 @@ impl DenyRead {
                 return Err(fault(why.to_owned()));
             }
             let Some(anchored) = anchor_pattern(pattern, home) else { continue };
-            paths.extend(literal_path(pattern, home));
+            literal_paths.extend(literal_path(pattern, home));
             let glob = GlobBuilder::new(anchored.trim_end_matches('/'))
                 .literal_separator(true)
                 // A backslash in a name is literal, so that a pattern needs no escaping to deny the name.
@@ -227,7 +227,7 @@ impl DenyRead {
         let globs = builder
             .build()
             .map_err(|error| DenyReadFault { pattern: kept.join(", "), why: error.to_string() })?;
-        Ok(Self { globs, patterns: kept, literal_paths: paths })
+        Ok(Self { globs, patterns: kept, literal_paths })
     }
 
     /// Returns the pattern for the real location of `pattern`, as `resolve` finds it by following symlinks. Returns

@@ -29,7 +29,11 @@ fn danger_of_form(command: &ScriptCommand, form: &ScriptCommand) -> Option<Comma
     analyse_argv(&argv).commands.into_iter().find_map(|inner| {
         let outermost = inner.wrappers.is_empty();
         let redirects = if outermost { form.redirects.clone() } else { inner.redirects };
-        danger_of(&ScriptCommand { has_piped_input: inner.has_piped_input || command.has_piped_input && outermost, redirects, ..inner })
+        danger_of(&ScriptCommand {
+            has_piped_input: inner.has_piped_input || command.has_piped_input && outermost,
+            redirects,
+            ..inner
+        })
     })
 }
 
@@ -41,11 +45,13 @@ fn danger_of_name_glob(command: &ScriptCommand) -> Option<CommandRisk> {
         return None;
     }
     let pattern = program_name(&name);
-    programs_matching(|program| fits_glob(pattern, program), MAX_GLOB_PROGRAMS).into_iter().find_map(|program| {
-        let first = std::iter::once(ScriptWord::Literal(program.to_owned()));
-        let words: Vec<ScriptWord> = first.chain(command.words[1..].iter().cloned()).collect();
-        danger_of_form(command, &ScriptCommand { words, ..command.clone() })
-    })
+    programs_matching(|program| fits_glob(pattern, program), MAX_GLOB_PROGRAMS).into_iter().find_map(
+        |program| {
+            let first = std::iter::once(ScriptWord::Literal(program.to_owned()));
+            let words: Vec<ScriptWord> = first.chain(command.words[1..].iter().cloned()).collect();
+            danger_of_form(command, &ScriptCommand { words, ..command.clone() })
+        },
+    )
 }
 
 /// Returns the risk of an unquoted unknown word as an argument of a removing program.
@@ -53,8 +59,8 @@ fn risk_of_unquoted_word(command: &ScriptCommand, values: &ScriptVariables) -> O
     let name = program_name(literal_text(&command.words[0])?);
     let open = |word: &ScriptWord| match word {
         ScriptWord::Unknown(raw) if !raw.starts_with('"') && raw.contains(['$', '`']) => {
-            let ways = expand::expand_word(raw, values, UnknownExpansion::Kept);
-            ways.iter().flatten().any(|word| word.contains(['$', '`']))
+            let expansions = expand::expand_word(raw, values, UnknownExpansion::Kept);
+            expansions.iter().flatten().any(|word| word.contains(['$', '`']))
         }
         ScriptWord::Unknown(_) | ScriptWord::Literal(_) => false,
     };

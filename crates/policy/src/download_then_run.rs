@@ -90,8 +90,9 @@ impl WrittenFiles {
     /// Starts tracking for a line with these commands and variables.
     pub(crate) fn new(commands: &[ScriptCommand], assigned: &[(String, ScriptWord)]) -> Self {
         let goes = |command: &ScriptCommand| matches!(literal_text(&command.words[0]), Some("cd" | "pushd"));
-        let filled =
-            |(name, value): &(String, ScriptWord)| substitutes_download(word_text(value)).then(|| name.clone());
+        let filled = |(name, value): &(String, ScriptWord)| {
+            substitutes_download(word_text(value)).then(|| name.clone())
+        };
         Self {
             downloaded_variables: assigned.iter().filter_map(filled).collect(),
             changes_directory: commands.iter().any(goes),
@@ -109,7 +110,8 @@ impl WrittenFiles {
         let name = literal_text(&command.words[0]).map(program_name);
         let from = |names: &[&str]| name.is_some_and(|name| names.contains(&name));
         let given = |word: &ScriptWord| {
-            substitutes_download(word_text(word)) || self.downloaded_variables.iter().any(|name| uses_variable(word_text(word), name))
+            substitutes_download(word_text(word))
+                || self.downloaded_variables.iter().any(|name| uses_variable(word_text(word), name))
         };
         let read = command.redirects.iter().any(|redirect| match redirect {
             ScriptRedirect::Read(from) => self.is_downloaded(word_text(from)),
@@ -121,14 +123,14 @@ impl WrittenFiles {
         });
         let operands = &command.words[1..];
         let copies = operands.iter().any(|word| self.is_downloaded(word_text(word)));
-        let foreign = from(DOWNLOADERS)
+        let is_download = from(DOWNLOADERS)
             || from(DECODERS)
             || self.output_is_download && command.has_piped_input
             || read
             || copies
             || operands.iter().any(given);
-        self.output_is_download = foreign;
-        if foreign {
+        self.output_is_download = is_download;
+        if is_download {
             for form in std::iter::once(command).chain(forms) {
                 self.downloaded.extend(files_written(form, name.unwrap_or_default()));
             }
@@ -144,8 +146,9 @@ impl WrittenFiles {
         }
         let name = literal_text(&command.words[0]).map(program_name);
         let is_foreign_language = name.is_some_and(|name| is_interpreter(name) && !SHELLS.contains(&name));
-        let mut own = self.literal_files.iter().filter(|(file, _)| run.iter().any(|run| normalize_file(run) == *file));
-        own.find_map(|(_, text)| {
+        let mut literal_files =
+            self.literal_files.iter().filter(|(file, _)| run.iter().any(|run| normalize_file(run) == *file));
+        literal_files.find_map(|(_, text)| {
             if is_foreign_language {
                 return embedded_code::danger_of_text(text);
             }
@@ -157,7 +160,8 @@ impl WrittenFiles {
         let file = normalize_file(file);
         // In another directory the same file has another path.
         self.downloaded.contains(&file)
-            || self.changes_directory && self.downloaded.iter().any(|foreign| program_name(foreign) == program_name(&file))
+            || self.changes_directory
+                && self.downloaded.iter().any(|foreign| program_name(foreign) == program_name(&file))
     }
 
     /// Records the text that `echo`, `printf` or `cat` writes to a file.
@@ -170,7 +174,7 @@ impl WrittenFiles {
             | ScriptRedirect::Append(_)
             | ScriptRedirect::ReadWrite(_) => None,
         });
-        let said = match name {
+        let literal_output = match name {
             Some("echo" | "printf") => {
                 let words: Vec<&str> =
                     command.words[1..].iter().map(word_text).filter(|word| !word.starts_with("-")).collect();
@@ -179,10 +183,10 @@ impl WrittenFiles {
             _ if command.has_piped_input => self.literal_output.take(),
             _ => given,
         };
-        self.literal_output.clone_from(&said);
-        if let Some(said) = said {
+        self.literal_output.clone_from(&literal_output);
+        if let Some(literal_output) = literal_output {
             let files = files_written(command, name.unwrap_or_default());
-            self.literal_files.extend(files.into_iter().map(|file| (file, said.clone())));
+            self.literal_files.extend(files.into_iter().map(|file| (file, literal_output.clone())));
         }
     }
 }
@@ -256,7 +260,9 @@ fn files_written(command: &ScriptCommand, name: &str) -> Vec<String> {
         .collect();
     let words: Vec<&str> = command.words[1..].iter().map(word_text).collect();
     let operands = || words.iter().copied().filter(|word| !word.starts_with('-'));
-    files.extend(words.windows(2).filter(|pair| is_output_option(pair[0])).map(|pair| normalize_file(pair[1])));
+    files.extend(
+        words.windows(2).filter(|pair| is_output_option(pair[0])).map(|pair| normalize_file(pair[1])),
+    );
     let attached = |word: &&str| {
         word.strip_prefix("--output=").or_else(|| word.strip_prefix("--output-document=")).map(normalize_file)
     };
@@ -264,7 +270,9 @@ fn files_written(command: &ScriptCommand, name: &str) -> Vec<String> {
     match name {
         "tee" | "sponge" => files.extend(operands().map(normalize_file)),
         "dd" => files.extend(words.iter().filter_map(|word| word.strip_prefix("of=")).map(normalize_file)),
-        "cp" | "mv" | "install" | "ln" | "rsync" | "scp" => files.extend(operands().next_back().map(normalize_file)),
+        "cp" | "mv" | "install" | "ln" | "rsync" | "scp" => {
+            files.extend(operands().next_back().map(normalize_file))
+        }
         "gunzip" | "unxz" | "bunzip2" | "gzip" => {
             let bare = |word: &str| word.rsplit_once('.').map(|(bare, _)| normalize_file(bare));
             files.extend(operands().filter_map(bare));

@@ -48,37 +48,37 @@ impl EffectSummary {
     /// # let Verdict::Ask(question) = gate.decide("shell", &Intent::run(argv.to_vec(), "/w".as_ref())) else { panic!() };
     /// // A question about `bash -c 'rm -rf ../old && curl https://example.org >page'` in `/w`:
     /// let touches = question.effect_summary();
-    /// assert_eq!(touches.starts, ["bash (not found)", "rm (not found)", "curl (not found)"]);
+    /// assert_eq!(touches.programs, ["bash (not found)", "rm (not found)", "curl (not found)"]);
     /// assert_eq!(touches.writes, ["/old", "page"]);
-    /// assert_eq!(touches.reaches, ["example.org"]);
+    /// assert_eq!(touches.hosts, ["example.org"]);
     /// ```
-    pub fn of_command(account: &CommandAnalysis, cwd: &Path) -> Self {
+    pub fn of_command(analysis: &CommandAnalysis, cwd: &Path) -> Self {
         let mut out = Self::default();
-        let moves = account.commands.iter().any(|part| matches!(part.name(), Some("cd" | "pushd" | "popd")));
+        let moves = analysis.commands.iter().any(|part| matches!(part.name(), Some("cd" | "pushd" | "popd")));
         // After a `cd` the target of a path is unknown, so it is shown as written.
-        let place = PathBase { cwd: (!moves).then_some(cwd) };
-        for part in &account.commands {
-            out.add_command(part, &place);
+        let base = PathBase { cwd: (!moves).then_some(cwd) };
+        for part in &analysis.commands {
+            out.add_command(part, &base);
         }
-        for (_, value, _) in &account.assignments {
+        for (_, value, _) in &analysis.assignments {
             out.hosts.extend(remote_hosts::host_in_word(value));
         }
         out.without_duplicates()
     }
 
-    fn add_command(&mut self, part: &ClassifiedCommand, place: &PathBase<'_>) {
+    fn add_command(&mut self, part: &ClassifiedCommand, base: &PathBase<'_>) {
         if !part.command.built_in {
             self.programs.push(format_program(part));
         }
         for redirect in &part.command.redirects {
             match redirect {
-                ScriptRedirect::Read(from) => self.reads.extend(place.display_path(from)),
+                ScriptRedirect::Read(from) => self.reads.extend(base.display_path(from)),
                 ScriptRedirect::Write(to) | ScriptRedirect::Append(to) => {
-                    self.writes.extend(place.display_path(to));
+                    self.writes.extend(base.display_path(to));
                 }
                 ScriptRedirect::ReadWrite(both) => {
-                    self.reads.extend(place.display_path(both));
-                    self.writes.extend(place.display_path(both));
+                    self.reads.extend(base.display_path(both));
+                    self.writes.extend(base.display_path(both));
                 }
                 ScriptRedirect::Text(_) => {}
             }
@@ -88,8 +88,8 @@ impl EffectSummary {
         let Some(name) = part.name().filter(|_| !part.is_wrapper) else { return };
         let words = &part.command.words[1..];
         let used = file_operands::files_used_by(program_name(name), words);
-        self.reads.extend(used.reads.into_iter().filter_map(|word| place.display_path(&word)));
-        self.writes.extend(used.writes.into_iter().filter_map(|word| place.display_path(&word)));
+        self.reads.extend(used.reads.into_iter().filter_map(|word| base.display_path(&word)));
+        self.writes.extend(used.writes.into_iter().filter_map(|word| base.display_path(&word)));
         // A read-only command may print a URL without connecting to it.
         if part.risk == CommandRisk::ReadOnly {
             return;
@@ -118,8 +118,8 @@ impl ApprovalQuestion {
             Effect::Exec(line) => Some(line.cwd.as_path()),
             _ => None,
         });
-        if let (Some(account), Some(cwd)) = (&self.analysis, cwd) {
-            out = EffectSummary::of_command(account, cwd);
+        if let (Some(analysis), Some(cwd)) = (&self.analysis, cwd) {
+            out = EffectSummary::of_command(analysis, cwd);
         }
         for effect in effects {
             match effect {
@@ -140,9 +140,11 @@ impl ApprovalQuestion {
 
 /// Returns the files that a patch says it changes.
 fn patched_files(patch: &PatchCommand) -> Vec<String> {
-    const FILE_HEADERS: &[&str] = &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
-    let named =
-        |line: &str| FILE_HEADERS.iter().find_map(|name| line.strip_prefix(name)).map(|name| name.trim().to_owned());
+    const FILE_HEADERS: &[&str] =
+        &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+    let named = |line: &str| {
+        FILE_HEADERS.iter().find_map(|name| line.strip_prefix(name)).map(|name| name.trim().to_owned())
+    };
     patch.text.lines().filter_map(named).map(|name| ScriptWord::Literal(name).to_string()).collect()
 }
 

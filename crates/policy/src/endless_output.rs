@@ -15,15 +15,15 @@ const PASS_THROUGH_PROGRAMS: &[&str] = &[
 pub(crate) fn endless_writers(commands: &[ScriptCommand]) -> Vec<Option<CommandRisk>> {
     // The previous command of the pipeline has endless output.
     let mut endless = false;
-    let mut said = Vec::with_capacity(commands.len());
+    let mut risks = Vec::with_capacity(commands.len());
     for command in commands {
         let goes_on = endless && command.has_piped_input && passes_input_on(command);
         endless = has_endless_output(command) || goes_on;
         let writes = command.writes_a_file() || goes_on && names_output_file(command);
         let why = "writes without end, until the disk is full";
-        said.push((endless && writes).then_some(CommandRisk::Dangerous(why)));
+        risks.push((endless && writes).then_some(CommandRisk::Dangerous(why)));
     }
-    said
+    risks
 }
 
 fn command_name(command: &ScriptCommand) -> Option<&str> {

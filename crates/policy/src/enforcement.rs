@@ -186,7 +186,7 @@ impl Enforcement {
     /// use toolgate_policy::{Enforcement, EnforcementGap};
     /// assert_eq!(Enforcement::Full.warning(), None);
     /// // This refuses more than the policy does, not less.
-    /// assert_eq!(Enforcement::Partial(vec![EnforcementGap::Caches]).warning(), None);
+    /// assert_eq!(Enforcement::Partial(vec![EnforcementGap::PackageCaches]).warning(), None);
     /// assert!(Enforcement::Partial(vec![EnforcementGap::DenyRead]).warning().unwrap().contains("secrets"));
     /// ```
     pub fn warning(&self) -> Option<String> {
@@ -207,8 +207,9 @@ impl Enforcement {
                     more => format!("; and {more} more"),
                 };
                 let all = named.join("; ");
-                (!weaker.is_empty())
-                    .then(|| format!("commands are confined LESS than the policy says: {all}{more}; {REMEDY_HINT}"))
+                (!weaker.is_empty()).then(|| {
+                    format!("commands are confined LESS than the policy says: {all}{more}; {REMEDY_HINT}")
+                })
             }
         }
     }

@@ -42,19 +42,19 @@ struct EffectEvaluator<'a> {
 impl IntentEvaluation {
     /// Evaluates all effects of `intent` of `tool`. Programs are looked up if the result depends on them, or if `bound`
     /// is set.
-    pub(crate) fn evaluate(gate: &Gate, tool: &str, intent: &Intent, bound: bool) -> Self {
+    pub(crate) fn evaluate(gate: &Gate, tool: &str, intent: &Intent, resolve_programs: bool) -> Self {
         let rules = gate.rules();
         let mut out = Self::default();
         if gate.approval == ApprovalPolicy::Disabled {
             out.forbid(Some(Denial::Disabled));
             return out;
         }
-        let mut judging = EffectEvaluator { gate, rules: &rules, tool_allowed: false, resolve_programs: bound };
-        let about = rules.rules_for_tool(tool).into_iter().chain(rules_for_server_tools(&rules, intent));
-        if let Some(rule) = strictest_rule(about) {
+        let mut evaluator = EffectEvaluator { gate, rules: &rules, tool_allowed: false, resolve_programs };
+        let tool_rules = rules.rules_for_tool(tool).into_iter().chain(rules_for_server_tools(&rules, intent));
+        if let Some(rule) = strictest_rule(tool_rules) {
             let what = format!("the tool `{tool}`");
             match rule.decision {
-                RuleDecision::Allow => judging.tool_allowed = true,
+                RuleDecision::Allow => evaluator.tool_allowed = true,
                 RuleDecision::Ask => out.apply_rule(gate, ApprovalCase::MustAsk, what, rule, true),
                 RuleDecision::Forbid => out.apply_rule(gate, ApprovalCase::Forbidden, what, rule, true),
             }
@@ -65,12 +65,12 @@ impl IntentEvaluation {
                     out.keys.push(ApprovalKey::Read(path.clone()));
                     out.forbid(gate.read_scope.check_read(path).err());
                 }
-                Effect::Write(path) => judging.evaluate_write(path, &mut out),
-                Effect::Exec(line) => judging.evaluate_exec(line, intent, &mut out),
-                Effect::SendInput(typing) => judging.evaluate_input(typing, &mut out),
-                Effect::Network(target) => judging.evaluate_network(target, &mut out),
-                Effect::Foreign(foreign) => judging.evaluate_foreign_call(foreign, &mut out),
-                Effect::Remember(remembering) => judging.evaluate_memory(remembering, &mut out),
+                Effect::Write(path) => evaluator.evaluate_write(path, &mut out),
+                Effect::Exec(line) => evaluator.evaluate_exec(line, intent, &mut out),
+                Effect::SendInput(input) => evaluator.evaluate_input(input, &mut out),
+                Effect::Network(target) => evaluator.evaluate_network(target, &mut out),
+                Effect::Foreign(foreign) => evaluator.evaluate_foreign_call(foreign, &mut out),
+                Effect::Remember(note) => evaluator.evaluate_memory(note, &mut out),
             }
         }
         if out.keys.is_empty() {
@@ -99,13 +99,20 @@ impl IntentEvaluation {
         }
     }
 
-    fn apply_rule(&mut self, gate: &Gate, matter: ApprovalCase, what: String, rule: &PolicyRule, certain: bool) {
-        if matter == ApprovalCase::Forbidden {
-            let place = format!("{}:{}", rule.file.display(), rule.line);
-            self.forbid(Some(Denial::ByRule { what, rule: place, reason: rule.reason.clone() }));
+    fn apply_rule(
+        &mut self,
+        gate: &Gate,
+        case: ApprovalCase,
+        what: String,
+        rule: &PolicyRule,
+        certain: bool,
+    ) {
+        if case == ApprovalCase::Forbidden {
+            let position = format!("{}:{}", rule.file.display(), rule.line);
+            self.forbid(Some(Denial::ByRule { what, rule: position, reason: rule.reason.clone() }));
         } else {
             let why = ApprovalReason::Rule { what, rule: Box::new(rule.clone()), certain };
-            self.apply_requirement(approval_requirement(gate.approval, matter), why);
+            self.apply_requirement(approval_requirement(gate.approval, case), why);
         }
     }
 }
@@ -127,18 +134,18 @@ fn strictest_rule<'a>(rules: impl IntoIterator<Item = &'a PolicyRule>) -> Option
 }
 
 impl EffectEvaluator<'_> {
-    fn requirement_for(&self, matter: ApprovalCase) -> ApprovalRequirement {
+    fn requirement_for(&self, case: ApprovalCase) -> ApprovalRequirement {
         // An allow-rule for a tool covers everything inside the sandbox, but no permission beyond it.
         let inside = matches!(
-            matter,
+            case,
             ApprovalCase::ReadsUnconfined
                 | ApprovalCase::Runs
                 | ApprovalCase::RunsUnconfined
                 | ApprovalCase::Dangerous
                 | ApprovalCase::DangerousUnconfined
         );
-        let matter = if self.tool_allowed && inside { ApprovalCase::Allowed } else { matter };
-        approval_requirement(self.gate.approval, matter)
+        let case = if self.tool_allowed && inside { ApprovalCase::Allowed } else { case };
+        approval_requirement(self.gate.approval, case)
     }
 
     fn confines(&self) -> bool {
@@ -183,7 +190,10 @@ impl EffectEvaluator<'_> {
         // The path `/tmp` may mean the session's own directory.
         let may = |path: &Path| self.gate.confinement.may_write(path);
         if !self.confines() || may(path) || may(&self.gate.read_scope.real_path(path)) {
-            return out.apply_requirement(self.requirement_for(self.run_case()), ApprovalReason::Untrusted { what });
+            return out.apply_requirement(
+                self.requirement_for(self.run_case()),
+                ApprovalReason::Untrusted { what },
+            );
         }
         match self.gate.confinement.closed_path_denial(path.to_owned()) {
             // The rule has asked already: the approval must open the path, and needs no second reason.
@@ -233,7 +243,9 @@ impl EffectEvaluator<'_> {
                 RuleDecision::Forbid => {
                     return out.apply_rule(self.gate, ApprovalCase::Forbidden, what, rule, true);
                 }
-                RuleDecision::Ask => out.apply_rule(self.gate, ApprovalCase::MustAsk, what.clone(), rule, true),
+                RuleDecision::Ask => {
+                    out.apply_rule(self.gate, ApprovalCase::MustAsk, what.clone(), rule, true)
+                }
                 RuleDecision::Allow => return,
             }
         }
@@ -247,7 +259,10 @@ impl EffectEvaluator<'_> {
             self.gate.confinement.hosts.may_reach(&name, port)
         };
         if !self.confines() || network == NetworkPolicy::On || reached {
-            return out.apply_requirement(self.requirement_for(self.run_case()), ApprovalReason::Untrusted { what });
+            return out.apply_requirement(
+                self.requirement_for(self.run_case()),
+                ApprovalReason::Untrusted { what },
+            );
         }
         self.ask_for_grant(Denial::MayNotConnect { target: target.to_owned(), network }, out);
     }
@@ -264,12 +279,12 @@ impl EffectEvaluator<'_> {
     }
 
     fn evaluate_input(&self, typing: &ProgramInput, out: &mut IntentEvaluation) {
-        let ProgramInput { command_line: into, text, confined } = typing;
-        out.keys.push(ApprovalKey::SendInput { command_line: into.clone(), text: text.clone() });
+        let ProgramInput { command_line, text, confined } = typing;
+        out.keys.push(ApprovalKey::SendInput { command_line: command_line.clone(), text: text.clone() });
         if *confined {
             return;
         }
-        let what = format!("typing into `{into}`");
+        let what = format!("typing into `{command_line}`");
         if self.confines() {
             let why = "reaches a program that runs without the sandbox".to_owned();
             return out.apply_requirement(
@@ -277,7 +292,10 @@ impl EffectEvaluator<'_> {
                 ApprovalReason::Dangerous { what, why },
             );
         }
-        out.apply_requirement(self.requirement_for(ApprovalCase::RunsUnconfined), ApprovalReason::Untrusted { what });
+        out.apply_requirement(
+            self.requirement_for(ApprovalCase::RunsUnconfined),
+            ApprovalReason::Untrusted { what },
+        );
     }
 
     fn evaluate_foreign_call(&self, foreign: &ForeignToolCall, out: &mut IntentEvaluation) {
@@ -300,9 +318,9 @@ impl EffectEvaluator<'_> {
     }
 
     /// Evaluates a note for later sessions. It steers those sessions, so a person must approve it.
-    fn evaluate_memory(&self, remembering: &MemoryNote, out: &mut IntentEvaluation) {
-        out.keys.push(ApprovalKey::Remember(remembering.clone()));
-        let MemoryNote { name, scope, .. } = remembering.clone();
+    fn evaluate_memory(&self, note: &MemoryNote, out: &mut IntentEvaluation) {
+        out.keys.push(ApprovalKey::Remember(note.clone()));
+        let MemoryNote { name, scope, .. } = note.clone();
         if !self.tool_allowed {
             out.apply_requirement(
                 self.requirement_for(ApprovalCase::MustAsk),
@@ -312,24 +330,24 @@ impl EffectEvaluator<'_> {
     }
 
     fn evaluate_exec(&self, line: &CommandLine, intent: &Intent, out: &mut IntentEvaluation) {
-        let mut account = CommandAnalysis::analyse(line, self.rules);
+        let mut analysis = CommandAnalysis::analyse(line, self.rules);
         // Program paths matter only if a rule or a stored approval depends on the program's identity.
         let allows = |part: &ClassifiedCommand| {
-            part.rules.iter().any(|said| said.rule.decision == RuleDecision::Allow)
+            part.rules.iter().any(|applied| applied.rule.decision == RuleDecision::Allow)
         };
-        let bound = self.resolve_programs
+        let needs_programs = self.resolve_programs
             || self.gate.approval == ApprovalPolicy::Untrusted
-            || account.commands.iter().any(allows)
+            || analysis.commands.iter().any(allows)
             || self.gate.has_approvals();
-        if bound {
-            account.resolve_programs(&*self.gate.machine, &line.cwd);
+        if needs_programs {
+            analysis.resolve_programs(&*self.gate.machine, &line.cwd);
         }
-        let leaves = self.confines() && account.may_leave_sandbox();
+        let leaves = self.confines() && analysis.may_leave_sandbox();
         if leaves {
             out.grants.insert(Grant::Unconfined);
         }
         let dangerous = if leaves { ApprovalCase::DangerousUnconfined } else { self.dangerous_case() };
-        self.evaluate_commands(&account, (leaves, dangerous), out);
+        self.evaluate_commands(&analysis, (leaves, dangerous), out);
         if self.confines() && !leaves && intent.escalation == Escalation::Required {
             let asks = self.requirement_for(ApprovalCase::LeavesSandbox);
             if asks == ApprovalRequirement::NeedsApproval {
@@ -337,46 +355,43 @@ impl EffectEvaluator<'_> {
             }
             out.apply_requirement(asks, ApprovalReason::LeavesSandbox);
         }
-        if !bound && !out.reasons.is_empty() {
-            account.resolve_programs(&*self.gate.machine, &line.cwd);
+        if !needs_programs && !out.reasons.is_empty() {
+            analysis.resolve_programs(&*self.gate.machine, &line.cwd);
         }
-        let programs = account.commands.iter().map(|part| {
+        let programs = analysis.commands.iter().map(|part| {
             let path = part.program.as_ref().map(|program| program.path.clone());
             path.filter(|path| !path.as_os_str().is_empty())
         });
         let programs = programs.collect();
         out.keys.push(ApprovalKey::Run { line: line.clone(), programs, sandbox: self.gate.sandbox.as_str() });
         out.proposal = propose_rule::propose_command_rule(
-            &account,
+            &analysis,
             &out.reasons,
             &out.grants,
             intent.prefix_rule.as_deref(),
         );
-        out.analysis = Some(account);
+        out.analysis = Some(analysis);
     }
 
     /// Adds the questions about the commands of a line.
     fn evaluate_commands(
         &self,
-        account: &CommandAnalysis,
+        analysis: &CommandAnalysis,
         (leaves, dangerous): (bool, ApprovalCase),
         out: &mut IntentEvaluation,
     ) {
-        for (matter, part) in account.approval_cases(self.confines()) {
+        for (case, part) in analysis.approval_cases(self.confines()) {
             // The rules that let the line leave the sandbox cover all of it.
             if leaves
-                && !matches!(
-                    matter,
-                    ApprovalCase::MustAsk | ApprovalCase::Forbidden | ApprovalCase::Dangerous
-                )
+                && !matches!(case, ApprovalCase::MustAsk | ApprovalCase::Forbidden | ApprovalCase::Dangerous)
             {
                 continue;
             }
-            match (matter, part) {
+            match (case, part) {
                 (ApprovalCase::MustAsk | ApprovalCase::Forbidden, Some(part)) => {
-                    if let Some(said) = part.rules.first() {
+                    if let Some(applied) = part.rules.first() {
                         let what = format!("`{}`", part.command.command_text());
-                        out.apply_rule(self.gate, matter, what, &said.rule, said.certain);
+                        out.apply_rule(self.gate, case, what, &applied.rule, applied.certain);
                     }
                 }
                 (ApprovalCase::Dangerous, Some(part)) => {
@@ -389,26 +404,31 @@ impl EffectEvaluator<'_> {
                         ApprovalReason::Dangerous { what, why: why.to_owned() },
                     );
                 }
-                (ApprovalCase::Dangerous, None) => self.ask_about_undecided(account, dangerous, out),
+                (ApprovalCase::Dangerous, None) => self.ask_about_undecided(analysis, dangerous, out),
                 (_, Some(part)) => {
                     let what = format!("`{}`", part.command.command_text());
-                    out.apply_requirement(self.requirement_for(matter), ApprovalReason::Untrusted { what });
+                    out.apply_requirement(self.requirement_for(case), ApprovalReason::Untrusted { what });
                 }
                 (_, None) => {
                     let what = "what is not known of the script".to_owned();
-                    out.apply_requirement(self.requirement_for(matter), ApprovalReason::Untrusted { what });
+                    out.apply_requirement(self.requirement_for(case), ApprovalReason::Untrusted { what });
                 }
             }
         }
     }
 
-    fn ask_about_undecided(&self, account: &CommandAnalysis, dangerous: ApprovalCase, out: &mut IntentEvaluation) {
+    fn ask_about_undecided(
+        &self,
+        analysis: &CommandAnalysis,
+        dangerous: ApprovalCase,
+        out: &mut IntentEvaluation,
+    ) {
         let asks = self.requirement_for(dangerous);
-        for doubt in account.undecided.iter().filter(|doubt| doubt.unread) {
+        for doubt in analysis.undecided.iter().filter(|doubt| doubt.unread) {
             let (what, why) = (format!("`{}`", doubt.text), doubt.why.to_owned());
             out.apply_requirement(asks, ApprovalReason::NotUnderstood { what, why });
         }
-        for (name, value, why) in &account.assignments {
+        for (name, value, why) in &analysis.assignments {
             if let Some(why) = why {
                 out.apply_requirement(
                     asks,
@@ -416,7 +436,7 @@ impl EffectEvaluator<'_> {
                 );
             }
         }
-        if account.too_long {
+        if analysis.too_long {
             let (what, why) = ("the script".to_owned(), "it is longer than anybody reads".to_owned());
             out.apply_requirement(asks, ApprovalReason::NotUnderstood { what, why });
         }

@@ -62,7 +62,9 @@ impl HostPattern {
             (HostTarget::Address(ours), Some(theirs)) => *ours == theirs,
             (HostTarget::Name(ours), None) => ours.eq_ignore_ascii_case(name),
             (HostTarget::Subdomains(above), None) => is_subdomain(name, above),
-            (HostTarget::Address(_), None) | (HostTarget::Name(_) | HostTarget::Subdomains(_), Some(_)) => false,
+            (HostTarget::Address(_), None) | (HostTarget::Name(_) | HostTarget::Subdomains(_), Some(_)) => {
+                false
+            }
         }
     }
 
@@ -144,8 +146,9 @@ fn parse(text: &str) -> Result<HostPattern, &'static str> {
     if is_numeric(bare) {
         return Err("it ends like an address and is none");
     }
-    let whom = if below.is_some() { HostTarget::Subdomains(bare.to_owned()) } else { HostTarget::Name(name) };
-    Ok(HostPattern { target: whom, port })
+    let target =
+        if below.is_some() { HostTarget::Subdomains(bare.to_owned()) } else { HostTarget::Name(name) };
+    Ok(HostPattern { target, port })
 }
 
 const INVALID_NAME: &str = "a name is letters, digits and hyphens between dots, in its ASCII spelling";

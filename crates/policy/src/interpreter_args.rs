@@ -9,7 +9,8 @@ pub(crate) const SHELLS: &[&str] =
 /// Options of other interpreters whose value, the next word, is not a program.
 const VALUE_OPTIONS: &[&str] = &["-C", "-I", "-O", "-W", "-X", "-r", "--import", "--require"];
 /// Options of other interpreters that take a program text; one-letter options may be combined with others.
-const PROGRAM_TEXT_OPTIONS: &[&str] = &["-c", "-e", "-E", "--eval", "--print", "-Command", "--command", "eval"];
+const PROGRAM_TEXT_OPTIONS: &[&str] =
+    &["-c", "-e", "-E", "--eval", "--print", "-Command", "--command", "eval"];
 /// Option letters whose value is the rest of the word.
 const ATTACHED_VALUE_LETTERS: &[char] = &['C', 'F', 'I', 'M', 'W', 'X', 'i', 'm', 'r', 'x'];
 
@@ -127,7 +128,8 @@ fn other_source<'a>(name: &str, rest: &'a [ScriptWord]) -> ScriptSource<'a> {
 fn ends_in_text_option(name: &str, written: &str) -> bool {
     let letters = written.strip_prefix('-').and_then(|rest| rest.strip_suffix(['c', 'e', 'E']));
     let of_python = |letter: char| name.starts_with("py") && "Iix".contains(letter);
-    let flags =
-        |letter: char| letter.is_ascii_alphanumeric() && (!ATTACHED_VALUE_LETTERS.contains(&letter) || of_python(letter));
+    let flags = |letter: char| {
+        letter.is_ascii_alphanumeric() && (!ATTACHED_VALUE_LETTERS.contains(&letter) || of_python(letter))
+    };
     letters.is_some_and(|letters| !letters.is_empty() && letters.chars().all(flags))
 }

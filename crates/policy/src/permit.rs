@@ -34,10 +34,10 @@ pub struct Permit {
 
 impl fmt::Debug for Permit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { reads, writes, runs, sandbox, grants, widenings: climbs, .. } = self;
+        let Self { reads, writes, runs, sandbox, grants, widenings, .. } = self;
         write!(
             f,
-            "Permit({sandbox:?}, reads {reads:?}, writes {writes:?}, runs {runs:?}, {grants:?}, {climbs})"
+            "Permit({sandbox:?}, reads {reads:?}, writes {writes:?}, runs {runs:?}, {grants:?}, {widenings})"
         )
     }
 }
@@ -47,12 +47,12 @@ impl Permit {
         reads: Vec<PathBuf>,
         writes: Vec<PathBuf>,
         runs: Vec<Vec<String>>,
-        reach: Arc<ReadScope>,
+        read_scope: Arc<ReadScope>,
         sandbox: SandboxPolicy,
         confinement: Arc<Confinement>,
     ) -> Self {
         let (grants, machine) = (Grants::new(), Arc::new(UnknownMachine));
-        Self { reads, writes, runs, read_scope: reach, sandbox, confinement, grants, widenings: 0, machine }
+        Self { reads, writes, runs, read_scope, sandbox, confinement, grants, widenings: 0, machine }
     }
 
     /// Sets the machine on which files named by git's configuration are looked up.
@@ -62,8 +62,8 @@ impl Permit {
     }
 
     /// Sets the grants beyond the policy, and the number of times more was asked for.
-    pub(crate) fn with_grants(mut self, grants: Grants, climbs: usize) -> Self {
-        (self.grants, self.widenings) = (grants, climbs);
+    pub(crate) fn with_grants(mut self, grants: Grants, widenings: usize) -> Self {
+        (self.grants, self.widenings) = (grants, widenings);
         self
     }
 

@@ -12,25 +12,29 @@ const EXAMPLE_ARGS: [&str; 3] = ["--any-option", "../any/path", "any other words
 /// wrapper, `git` alone or a dangerous command. For an unknown program the rule names every word. The model's proposed
 /// words are used if they are a prefix of the command and at least as specific.
 pub(crate) fn propose_command_rule(
-    account: &CommandAnalysis,
-    why: &[ApprovalReason],
+    analysis: &CommandAnalysis,
+    reasons: &[ApprovalReason],
     grants: &Grants,
     proposed: Option<&[String]>,
 ) -> Option<RuleProposal> {
     // Leaving the sandbox needs approval each time: a rule would also release other projects' commands with the same
     // words.
     let spared = |why: &ApprovalReason| matches!(why, ApprovalReason::Untrusted { .. });
-    if why.is_empty() || !why.iter().all(spared) || !account.undecided.is_empty() || account.too_long {
+    if reasons.is_empty()
+        || !reasons.iter().all(spared)
+        || !analysis.undecided.is_empty()
+        || analysis.too_long
+    {
         return None;
     }
-    if !account.assignments.is_empty() || !account.definitions.is_empty() {
+    if !analysis.assignments.is_empty() || !analysis.definitions.is_empty() {
         return None;
     }
     if grants.contains(&Grant::Unconfined) {
         return None;
     }
     // Wrappers and read-only commands need no rule.
-    let mut asked = account.commands.iter().filter(|part| !part.is_wrapper && part.may_need_approval());
+    let mut asked = analysis.commands.iter().filter(|part| !part.is_wrapper && part.may_need_approval());
     let (part, None) = (asked.next()?, asked.next()) else { return None };
     let argv =
         part.argv().filter(|_| part.command.variables.is_empty() && part.written_files().next().is_none())?;
@@ -58,11 +62,11 @@ pub(crate) fn propose_command_rule(
         example: Some(argv.iter().map(|word| (*word).to_owned()).collect()),
     };
     let begin = words.join(" ");
-    let allows = match exact {
+    let allowed_examples = match exact {
         true => vec![format!("{begin} (these words and no others) in any directory")],
         false => EXAMPLE_ARGS.iter().map(|more| format!("{begin} {more}")).collect(),
     };
-    Some(RuleProposal { rule, allowed_examples: allows, chosen_by_model: of_model.is_some() })
+    Some(RuleProposal { rule, allowed_examples, chosen_by_model: of_model.is_some() })
 }
 
 /// Returns all words of a command whose program is unknown, since the effect of other words is unknown too.
@@ -75,10 +79,16 @@ fn exact_words(argv: &[&str]) -> Option<Vec<String>> {
 /// Proposes the rule that gives one of these grants in advance.
 pub(crate) fn propose_grant_rule(grants: &Grants) -> Option<RuleProposal> {
     let [grant] = grants.iter().collect::<Vec<_>>()[..] else { return None };
-    let (on, allows) = match grant {
+    let (subject, allows) = match grant {
         Grant::Write(path) => {
             let any = format!("any command that changes `{}`", path.display());
-            (RuleSubject::Path { paths: vec![RulePath::Absolute(path.clone())], access: PathAccess::Write }, any)
+            (
+                RuleSubject::Path {
+                    paths: vec![RulePath::Absolute(path.clone())],
+                    access: PathAccess::Write,
+                },
+                any,
+            )
         }
         Grant::Connect(host) => {
             let any = format!("any command that connects to `{host}`");
@@ -86,6 +96,7 @@ pub(crate) fn propose_grant_rule(grants: &Grants) -> Option<RuleProposal> {
         }
         Grant::Socket(_) | Grant::Unconfined => return None,
     };
-    let rule = NewRule { subject: on, decision: RuleDecision::Allow, reason: None, unsandboxed: false, example: None };
+    let rule =
+        NewRule { subject, decision: RuleDecision::Allow, reason: None, unsandboxed: false, example: None };
     Some(RuleProposal { rule, allowed_examples: vec![allows], chosen_by_model: false })
 }

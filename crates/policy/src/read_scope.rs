@@ -28,9 +28,9 @@ impl ReadRoot {
 
     /// Adds the spelling `spelled` of the same directory, through a symlink.
     #[must_use]
-    pub fn with_spelling(mut self, spelled: impl Into<PathBuf>) -> Self {
-        let spelled = spelled.into();
-        self.spelling = (spelled != self.path).then_some(spelled);
+    pub fn with_spelling(mut self, spelling: impl Into<PathBuf>) -> Self {
+        let spelling = spelling.into();
+        self.spelling = (spelling != self.path).then_some(spelling);
         self
     }
 
@@ -44,8 +44,8 @@ impl ReadRoot {
     /// Marks the root as the session's own directory, which replaces the host's directory at its spelling, e.g. `/tmp`.
     /// It is removed with the session. Paths in `except` remain the host's.
     #[must_use]
-    pub fn replacing_host_directory(mut self, except: impl IntoIterator<Item = PathBuf>) -> Self {
-        self.session_directory = Some(SessionDirectory { host_paths: except.into_iter().collect() });
+    pub fn replacing_host_directory(mut self, host_paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.session_directory = Some(SessionDirectory { host_paths: host_paths.into_iter().collect() });
         self
     }
 
@@ -59,8 +59,11 @@ impl ReadRoot {
     }
 
     fn relative_path<'a>(&self, path: &'a Path) -> Option<&'a Path> {
-        let is_the_hosts =
-            || self.session_directory.as_ref().is_some_and(|own| own.host_paths.iter().any(|shown| path.starts_with(shown)));
+        let is_the_hosts = || {
+            self.session_directory
+                .as_ref()
+                .is_some_and(|own| own.host_paths.iter().any(|shown| path.starts_with(shown)))
+        };
         let by_name = || path.strip_prefix(self.spelling.as_ref()?).ok().filter(|_| !is_the_hosts());
         path.strip_prefix(&self.path).ok().or_else(by_name)
     }
@@ -75,8 +78,8 @@ pub struct ReadScope {
 
 impl ReadScope {
     /// Allows reading below `roots`, except what `deny` covers.
-    pub fn new(roots: Vec<ReadRoot>, deny: DenyRead) -> Self {
-        Self { roots, deny_read: deny }
+    pub fn new(roots: Vec<ReadRoot>, deny_read: DenyRead) -> Self {
+        Self { roots, deny_read }
     }
 
     /// Returns the real paths of the roots.
@@ -130,8 +133,8 @@ impl ReadScope {
         let (root, below) = self.locate(path)?;
         let real = root.path().join(below);
         let spelled = root.spelling.as_ref().map(|spelled| spelled.join(below));
-        let ways = [Some(path), Some(&*real), spelled.as_deref()];
-        match ways.into_iter().flatten().find_map(|way| self.deny_read.denying_pattern(way)) {
+        let spellings = [Some(path), Some(&*real), spelled.as_deref()];
+        match spellings.into_iter().flatten().find_map(|way| self.deny_read.denying_pattern(way)) {
             Some(rule) => Err(Denial::DenyRead { path: path.to_owned(), rule: rule.to_owned() }),
             None => Ok(()),
         }

@@ -38,13 +38,13 @@ impl SandboxPolicy {
     /// Returns the more restrictive of two policies.
     #[must_use]
     pub fn narrower(self, other: Self) -> Self {
-        let reach = |policy| match policy {
+        let breadth = |policy| match policy {
             Self::ReadOnly => 0,
             Self::WorkspaceWrite => 1,
             Self::External => 2,
             Self::FullAccess => 3,
         };
-        if reach(other) < reach(self) { other } else { self }
+        if breadth(other) < breadth(self) { other } else { self }
     }
 
     /// Returns true if commands are confined.

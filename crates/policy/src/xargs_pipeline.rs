@@ -22,7 +22,7 @@ impl ReadOnlyStarts {
     pub(crate) fn new(commands: &[ScriptCommand], wraps: &[bool]) -> Self {
         // The added arguments come from the output of other commands. That output must consist of file names, none of
         // them special.
-        let astray = commands.iter().zip(wraps).any(|(command, wraps)| {
+        let names_special_files = commands.iter().zip(wraps).any(|(command, wraps)| {
             let reads = !*wraps || is_program(command, "xargs");
             let words = command.words.iter().filter(|_| reads).skip(1);
             words.chain(redirected_input(command)).any(|word| may_name_special_files(word_text(word)))
@@ -31,10 +31,13 @@ impl ReadOnlyStarts {
         let started = |command: &ScriptCommand| command.wrappers.last().is_some_and(|by| by == "find -exec");
         // The output of a started command may be anything, so another command must not take arguments from it.
         let again = by("xargs") > 1 || by("xargs") == 1 && commands.iter().any(started);
-        let feeds =
-            |(command, wraps): (&ScriptCommand, &bool)| has_added_args(command) || supplies_file_names(command, *wraps);
-        let astray = astray || again || !commands.iter().zip(wraps).all(feeds);
-        let reads = |at: usize| !astray && (is_read_only_started(commands, at) || is_read_only_find(&commands[at]));
+        let feeds = |(command, wraps): (&ScriptCommand, &bool)| {
+            has_added_args(command) || supplies_file_names(command, *wraps)
+        };
+        let unsafe_input = names_special_files || again || !commands.iter().zip(wraps).all(feeds);
+        let reads = |at: usize| {
+            !unsafe_input && (is_read_only_started(commands, at) || is_read_only_find(&commands[at]))
+        };
         Self((0..commands.len()).map(reads).collect())
     }
 
@@ -66,7 +69,8 @@ fn takes_only_names(xargs: &ScriptCommand) -> bool {
     let known = |word: &ScriptWord| literal_text(word).is_some_and(|text| !quotes(text));
     let is_text = |redirect: &ScriptRedirect| matches!(redirect, ScriptRedirect::Text(text) if known(text));
     let texts = redirected_input(xargs).count();
-    texts == xargs.redirects.iter().filter(|redirect| is_text(redirect)).count() && (xargs.has_piped_input || texts > 0)
+    texts == xargs.redirects.iter().filter(|redirect| is_text(redirect)).count()
+        && (xargs.has_piped_input || texts > 0)
 }
 
 /// Lists the input that the line itself redirects to the command.
@@ -84,7 +88,10 @@ fn is_program(command: &ScriptCommand, name: &str) -> bool {
 /// Returns true for a `find` that only prints and starts commands; those commands are listed separately.
 fn is_read_only_find(command: &ScriptCommand) -> bool {
     let words: Vec<Option<&str>> = command.words.iter().skip(1).map(literal_text).collect();
-    is_program(command, "find") && !command.more_args && words.contains(&Some("-exec")) && find_only_runs_commands(&words)
+    is_program(command, "find")
+        && !command.more_args
+        && words.contains(&Some("-exec"))
+        && find_only_runs_commands(&words)
 }
 
 /// Returns true if the command at `at` is started with added arguments, and is read-only for all of them.

@@ -49,7 +49,7 @@ pub struct IncomingRequest {
 /// Answers the requests of a connection.
 pub trait RpcHost: Send + Sync + 'static {
     /// Answers one request. The future is polled once before the next message is read, so requests start in order.
-    fn answer(self: Arc<Self>, asked: IncomingRequest) -> BoxFuture<'static, Result<Value, RpcFault>>;
+    fn answer(self: Arc<Self>, request: IncomingRequest) -> BoxFuture<'static, Result<Value, RpcFault>>;
 
     /// Handles a notification other than a cancellation. Unknown notifications are ignored, as the protocol requires.
     fn on_notification(&self, _peer: &Peer, _method: &str, _params: Value) {}
@@ -105,16 +105,17 @@ pub async fn serve_connection(
         }
         write.finish().await;
     };
-    let desk =
+    let dispatcher =
         MessageDispatcher { host: Arc::clone(&host), peer: peer.clone(), limits, open: Arc::default() };
     let reading = async {
         // ends: with the connection
         loop {
             match read.next().await {
-                Some(IncomingFrame::Message(bytes)) => desk.dispatch_message(&bytes).await,
+                Some(IncomingFrame::Message(bytes)) => dispatcher.dispatch_message(&bytes).await,
                 Some(IncomingFrame::TooLong) => {
-                    let why = format!("a message has at most {MAX_MESSAGE_BYTES} bytes; this one was not read");
-                    desk.respond(None, Err(RpcErrorCode::Request.fault(why))).await;
+                    let why =
+                        format!("a message has at most {MAX_MESSAGE_BYTES} bytes; this one was not read");
+                    dispatcher.respond(None, Err(RpcErrorCode::Request.fault(why))).await;
                 }
                 None => break,
             }
@@ -122,11 +123,11 @@ pub async fn serve_connection(
         // A client that half-closed the connection still gets its answers. Our own requests to it cannot be answered
         // any more.
         peer.mark_half_closed();
-        desk.host.on_half_close(&peer);
+        dispatcher.host.on_half_close(&peer);
         // The host is informed before our pending requests fail.
         peer.drop_pending();
         tokio::select! {
-            () = desk.wait_until_settled() => {}
+            () = dispatcher.wait_until_settled() => {}
             () = wait_for_disconnect(probe) => {}
         }
     };
@@ -140,7 +141,7 @@ pub async fn serve_connection(
             let _stalled = tokio::time::timeout(limits.write_timeout.min(FINAL_WRITE_TIMEOUT), writing).await;
         }
     }
-    desk.close();
+    dispatcher.close();
     host.on_disconnect(&peer);
 }
 
@@ -198,7 +199,9 @@ impl MessageDispatcher {
     async fn dispatch_message(&self, bytes: &[u8]) {
         match RpcMessage::parse(bytes) {
             None => {}
-            Some(Ok(RpcMessage::Request { id, method, params })) => self.handle_request(id, method, params).await,
+            Some(Ok(RpcMessage::Request { id, method, params })) => {
+                self.handle_request(id, method, params).await
+            }
             Some(Ok(RpcMessage::Notification { method, params })) => {
                 self.handle_notification(&method, params);
             }
@@ -227,8 +230,8 @@ impl MessageDispatcher {
         if let Some(fault) = fault {
             return self.respond(Some(&id), Err(fault)).await;
         }
-        let asked = IncomingRequest { peer: self.peer.clone(), method, params, cancel };
-        let mut answering = AssertUnwindSafe(Arc::clone(&self.host).answer(asked)).catch_unwind().boxed();
+        let request = IncomingRequest { peer: self.peer.clone(), method, params, cancel };
+        let mut answering = AssertUnwindSafe(Arc::clone(&self.host).answer(request)).catch_unwind().boxed();
         match poll_once(&mut answering) {
             Poll::Ready(answer) => {
                 self.open.remove(&id);
@@ -253,8 +256,8 @@ impl MessageDispatcher {
 
     /// Handles a notification.
     fn handle_notification(&self, method: &str, params: Value) {
-        let CancelNotification { method: take_back, id_param: id } = self.host.cancel_notification();
-        if method != take_back {
+        let CancelNotification { method: cancel_method, id_param: id } = self.host.cancel_notification();
+        if method != cancel_method {
             let told = || self.host.on_notification(&self.peer, method, params);
             if std::panic::catch_unwind(AssertUnwindSafe(told)).is_err() {
                 tracing::error!(method, "the host stumbled over what it was told; its other work goes on");
@@ -402,7 +405,8 @@ mod tests {
         let (ours, theirs) = tokio::io::duplex(16);
         let (read, write) = tokio::io::split(theirs);
         let host = Arc::<AskingHost>::default();
-        let limits = ConnectionLimits { write_timeout: Duration::from_millis(50), ..ConnectionLimits::default() };
+        let limits =
+            ConnectionLimits { write_timeout: Duration::from_millis(50), ..ConnectionLimits::default() };
         let serving =
             serve_connection(Arc::clone(&host) as Arc<dyn RpcHost>, LineTransport(read, write), limits);
         let (_unread, mut to) = tokio::io::split(ours);

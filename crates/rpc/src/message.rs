@@ -76,7 +76,9 @@ impl RpcMessage {
     fn from_members(mut members: Map<String, Value>) -> Result<Self, InvalidMessage> {
         let id = match members.remove("id") {
             None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) if text.len() <= MAX_ID_OR_METHOD_BYTES => Ok(Some(RequestId::Text(text))),
+            Some(Value::String(text)) if text.len() <= MAX_ID_OR_METHOD_BYTES => {
+                Ok(Some(RequestId::Text(text)))
+            }
             Some(Value::Number(number)) => number.as_i64().map(|id| Some(RequestId::Number(id))).ok_or(()),
             Some(_) => Err(()),
         };
@@ -107,7 +109,10 @@ impl RpcMessage {
         })
     }
 
-    fn parse_response(id: Option<RequestId>, mut members: Map<String, Value>) -> Result<Self, InvalidMessage> {
+    fn parse_response(
+        id: Option<RequestId>,
+        mut members: Map<String, Value>,
+    ) -> Result<Self, InvalidMessage> {
         let wrong = |why: &str| InvalidMessage { id: None, fault: RpcErrorCode::Request.fault(why) };
         let id = id.ok_or_else(|| wrong("a message has a `method`, or the `id` of a request of ours"))?;
         let answer = match (members.remove("result"), members.remove("error")) {

@@ -40,7 +40,12 @@ pub fn openrpc_document() -> Value {
     })
 }
 
-fn describe_method(row: &MethodRow, params: &Value, result: &Value, definitions: &Map<String, Value>) -> Value {
+fn describe_method(
+    row: &MethodRow,
+    params: &Value,
+    result: &Value,
+    definitions: &Map<String, Value>,
+) -> Value {
     let described = resolve_reference(params, definitions);
     let required = described["required"].as_array().cloned().unwrap_or_default();
     let mut members = described["properties"].as_object().cloned().unwrap_or_default();

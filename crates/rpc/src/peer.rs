@@ -36,7 +36,7 @@ struct PeerState {
 }
 
 impl Peer {
-    pub(crate) fn new(take_back: CancelNotification) -> Self {
+    pub(crate) fn new(cancel_notification: CancelNotification) -> Self {
         let shared = PeerState {
             number: NEXT_PEER_NUMBER.fetch_add(1, Ordering::Relaxed),
             outbox: Outbox::default(),
@@ -44,7 +44,7 @@ impl Peer {
             next_id: AtomicI64::new(1),
             disconnected: CancellationToken::new(),
             half_closed: AtomicBool::new(false),
-            cancel_notification: take_back,
+            cancel_notification,
         };
         Self { shared: Arc::new(shared) }
     }
@@ -103,7 +103,7 @@ impl Peer {
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
         self.shared.pending_requests.lock().insert(id, answer);
-        let asking = PendingRequestGuard { peer: self, id, is_open: true };
+        let guard = PendingRequestGuard { peer: self, id, is_open: true };
         let left = || RpcErrorCode::Peer.fault("the client left before it answered");
         // The flag is set before the list is cleared. A request that enters the list is therefore cleared, or sees the
         // flag here.
@@ -114,7 +114,7 @@ impl Peer {
             return Err(left());
         }
         let answer = answered.await.map_err(|_| left());
-        asking.close();
+        guard.close();
         answer?
     }
 

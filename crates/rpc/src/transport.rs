@@ -80,7 +80,7 @@ pub trait FrameWrite: Send {
         &mut self,
         message: String,
         flush: bool,
-        stalled: Duration,
+        write_timeout: Duration,
     ) -> impl Future<Output = io::Result<()>> + Send;
 
     /// Closes the sending half.
@@ -88,8 +88,11 @@ pub trait FrameWrite: Send {
 }
 
 /// Fails with `TimedOut` if the write takes longer than `stalled`.
-async fn with_write_timeout<T>(stalled: Duration, writing: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    tokio::time::timeout(stalled, writing).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+async fn with_write_timeout<T>(
+    write_timeout: Duration,
+    writing: impl Future<Output = io::Result<T>>,
+) -> io::Result<T> {
+    tokio::time::timeout(write_timeout, writing).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
 /// A transport with one line for each message.
@@ -135,9 +138,9 @@ impl<R: AsyncRead + Unpin + Send> FrameRead for LineReader<R> {
             }
             self.scanned = self.buffer.len();
             if self.buffer.len() > MAX_MESSAGE_BYTES {
-                let told = std::mem::replace(&mut self.is_skipping, true);
+                let was_skipping = std::mem::replace(&mut self.is_skipping, true);
                 (self.buffer, self.scanned) = (Vec::new(), 0);
-                if !told {
+                if !was_skipping {
                     return Some(IncomingFrame::TooLong);
                 }
             }
@@ -166,16 +169,16 @@ pub struct LineWriter<W> {
 const WRITE_CHUNK_BYTES: usize = 64 << 10;
 
 impl<W: AsyncWrite + Unpin + Send> FrameWrite for LineWriter<W> {
-    async fn send(&mut self, message: String, flush: bool, stalled: Duration) -> io::Result<()> {
+    async fn send(&mut self, message: String, flush: bool, write_timeout: Duration) -> io::Result<()> {
         self.pending.extend_from_slice(message.as_bytes());
         self.pending.push(b'\n');
         if flush || self.pending.len() >= WRITE_CHUNK_BYTES {
             // Each chunk has its own timeout, so a slow reader is not disconnected.
             for piece in self.pending.chunks(WRITE_CHUNK_BYTES) {
-                with_write_timeout(stalled, self.writer.write_all(piece)).await?;
+                with_write_timeout(write_timeout, self.writer.write_all(piece)).await?;
             }
             self.pending.clear();
-            with_write_timeout(stalled, self.writer.flush()).await?;
+            with_write_timeout(write_timeout, self.writer.flush()).await?;
         }
         Ok(())
     }
@@ -216,8 +219,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> WebSocketTransport<S> {
         stream: S,
         admits: impl FnOnce(&HandshakeHeaders<'_>) -> bool + Unpin,
     ) -> Result<Self, tokio_tungstenite::tungstenite::Error> {
-        let config =
-            WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE_BYTES)).max_frame_size(Some(MAX_MESSAGE_BYTES));
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(MAX_MESSAGE_BYTES))
+            .max_frame_size(Some(MAX_MESSAGE_BYTES));
         #[expect(clippy::result_large_err, reason = "the form that the handshake wants")]
         let callback = |request: &http::Request<()>, response: http::Response<()>| match admits(
             &HandshakeHeaders(request.headers()),
@@ -283,13 +287,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameRead for WebSocketReader<S> 
 pub struct WebSocketWriter<S>(futures_util::stream::SplitSink<WebSocketStream<S>, WsMessage>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameWrite for WebSocketWriter<S> {
-    async fn send(&mut self, message: String, flush: bool, stalled: Duration) -> io::Result<()> {
+    async fn send(&mut self, message: String, flush: bool, write_timeout: Duration) -> io::Result<()> {
         let message = WsMessage::text(message);
         let sending = async {
             let sent = if flush { self.0.send(message).await } else { self.0.feed(message).await };
             sent.map_err(io::Error::other)
         };
-        with_write_timeout(stalled, sending).await
+        with_write_timeout(write_timeout, sending).await
     }
 
     async fn finish(&mut self) {

@@ -44,8 +44,8 @@ pub fn run_script(script: &Path, stdin: &str) -> String {
         scope.spawn(move || pipe.write_all(stdin.as_bytes()).is_ok());
         child.wait_with_output().expect("the child was started")
     });
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{} ended with {}:\n{said}", script.display(), output.status);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{} ended with {}:\n{stderr}", script.display(), output.status);
     String::from_utf8(output.stdout).expect("a script writes UTF-8")
 }
 

@@ -5,7 +5,8 @@ use std::sync::Once;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// The signals that a background job of a script, or `nohup`, ignores.
-const RESTORED_SIGNALS: [fn() -> SignalKind; 3] = [SignalKind::hangup, SignalKind::interrupt, SignalKind::quit];
+const RESTORED_SIGNALS: [fn() -> SignalKind; 3] =
+    [SignalKind::hangup, SignalKind::interrupt, SignalKind::quit];
 
 /// Restores the default disposition of SIGHUP, SIGINT and SIGQUIT for programs that this process starts later.
 ///
@@ -19,7 +20,8 @@ pub fn restore_signals() {
     ONCE.call_once(|| {
         let ignored = ignored_signals_mask();
         let is_ignored = |kind: &SignalKind| ignored >> (kind.as_raw_value() - 1) & 1 == 1;
-        let kinds: Vec<SignalKind> = RESTORED_SIGNALS.map(|kind| kind()).into_iter().filter(is_ignored).collect();
+        let kinds: Vec<SignalKind> =
+            RESTORED_SIGNALS.map(|kind| kind()).into_iter().filter(is_ignored).collect();
         if kinds.is_empty() {
             return;
         }

@@ -114,7 +114,11 @@ impl<L: FreeformLanguage> Args for FreeformArgs<L> {
         ToolSpec::Freeform(FreeformSpec { name, description, grammar: L::GRAMMAR })
     }
 
-    fn parse_payload(payload: &ToolPayload, schema: &JsonSchema, _: &[(&str, &str)]) -> Result<Self, BadArguments> {
+    fn parse_payload(
+        payload: &ToolPayload,
+        schema: &JsonSchema,
+        _: &[(&str, &str)],
+    ) -> Result<Self, BadArguments> {
         let text = match payload {
             ToolPayload::Custom { input } => input.clone(),
             ToolPayload::Function { .. } | ToolPayload::Mcp { .. } | ToolPayload::LocalShell(_) => {

@@ -57,8 +57,8 @@ pub struct Cx {
 
 impl Cx {
     /// Creates the context of `call` at `place`. Its output should stay within `budget` bytes of text.
-    pub fn new(call: CallId, place: Arc<WorkingDir>, budget: usize) -> Self {
-        Self { call_id: call, working_dir: place, output_budget: budget, listener: None, halt_signal: Arc::default() }
+    pub fn new(call_id: CallId, working_dir: Arc<WorkingDir>, output_budget: usize) -> Self {
+        Self { call_id, working_dir, output_budget, listener: None, halt_signal: Arc::default() }
     }
 
     /// Sets the listener for notices of the tool.

@@ -57,12 +57,12 @@ impl ForeignToolSpec {
 
     /// Makes a tool that `answers` implements; unlike [`answered_by`](Self::into_tool_with), it can declare lane, intent
     /// and preview.
-    pub fn into_tool(self, answers: Arc<dyn ForeignBackend>) -> Result<Arc<dyn AnyTool>, SchemaFault> {
+    pub fn into_tool(self, backend: Arc<dyn ForeignBackend>) -> Result<Arc<dyn AnyTool>, SchemaFault> {
         let schema = JsonSchema::from_foreign(&self.input_schema, MAX_SCHEMA_BYTES)?;
         let description = sanitize_text(&self.description, MAX_DESCRIPTION_CHARS);
         let spec =
             FunctionSpec { name: self.name, description, parameters: schema.clone(), strict: StrictMode::No };
-        Ok(Arc::new(ForeignTool { spec: ToolSpec::Function(Box::new(spec)), schema, backend: answers }))
+        Ok(Arc::new(ForeignTool { spec: ToolSpec::Function(Box::new(spec)), schema, backend }))
     }
 }
 
@@ -121,8 +121,8 @@ impl AnyTool for ForeignTool {
 
     fn plan(&self, call: &ToolCall, _: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError> {
         let arguments = args::parse_and_validate(&call.payload.arguments(), &self.schema, &[])?;
-        let (answers, intent) = (Arc::clone(&self.backend), self.backend.intent());
-        Ok(Box::new(ForeignAttempt { backend: answers, arguments, intent }))
+        let (backend, intent) = (Arc::clone(&self.backend), self.backend.intent());
+        Ok(Box::new(ForeignAttempt { backend, arguments, intent }))
     }
 }
 

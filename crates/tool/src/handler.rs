@@ -41,7 +41,7 @@ pub trait ToolHandler: Send + Sync + 'static {
     const NEEDS: RequiredCapability = RequiredCapability::Nothing;
 
     /// States the effects of the call. The default states none.
-    fn intent(&self, _args: &Self::Args, _place: &WorkingDir) -> Result<Intent, ToolError> {
+    fn intent(&self, _args: &Self::Args, _working_dir: &WorkingDir) -> Result<Intent, ToolError> {
         Ok(Intent::nothing())
     }
 
@@ -181,7 +181,7 @@ pub trait CallAttempt: Send + Sync {
 
     /// Returns the pending changes as a diff for the user's approval. `glimpse` permits reading those files and nothing
     /// else.
-    fn preview<'a>(&'a self, _glimpse: &'a Permit, _cx: &'a Cx) -> BoxFuture<'a, Option<String>> {
+    fn preview<'a>(&'a self, _preview_permit: &'a Permit, _cx: &'a Cx) -> BoxFuture<'a, Option<String>> {
         Box::pin(std::future::ready(None))
     }
 
@@ -194,8 +194,8 @@ pub fn erase<H: ToolHandler>(handler: H) -> Result<Arc<dyn AnyTool>, StrictFault
     let mut spec = H::Args::spec(H::NAME, H::ABOUT, H::STRICT);
     if let ToolSpec::Function(function) = &mut spec {
         H::HIDDEN_ARGS.iter().for_each(|path| remove_property(&mut function.parameters, path));
-        let told = function.parameters.object.iter_mut().flat_map(|object| &mut object.properties);
-        for (name, property) in told {
+        let properties = function.parameters.object.iter_mut().flat_map(|object| &mut object.properties);
+        for (name, property) in properties {
             if let Some((_, kind)) = H::ADVERTISED_TYPES.iter().find(|(told, _)| told == name) {
                 narrow_type(property, *kind);
             }
@@ -259,11 +259,14 @@ impl<H: ToolHandler> AnyTool for TypedTool<H> {
         H::ALIASES.iter().map(|&name| name.to_owned()).collect()
     }
 
-    fn plan(&self, call: &ToolCall, place: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError> {
+    fn plan(&self, call: &ToolCall, working_dir: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError> {
         let args = H::Args::parse_payload(&call.payload, &self.schema, H::ARG_ALIASES)?;
-        let intent = self.handler.intent(&args, place).map_err(|error| error_as_sent::<H>(error, &call.payload))?;
-        let sent = Some(&call.payload).filter(|_| !H::ARG_ALIASES.is_empty()).cloned();
-        Ok(Box::new(TypedAttempt { handler: Arc::clone(&self.handler), args, intent, sent_payload: sent }))
+        let intent = self
+            .handler
+            .intent(&args, working_dir)
+            .map_err(|error| error_as_sent::<H>(error, &call.payload))?;
+        let sent_payload = Some(&call.payload).filter(|_| !H::ARG_ALIASES.is_empty()).cloned();
+        Ok(Box::new(TypedAttempt { handler: Arc::clone(&self.handler), args, intent, sent_payload }))
     }
 }
 
@@ -293,9 +296,11 @@ impl<H: ToolHandler> CallAttempt for TypedAttempt<H> {
 }
 
 /// Renames a bad argument in the error to the spelling that the model used.
-fn error_as_sent<H: ToolHandler>(error: ToolError, sent: &ToolPayload) -> ToolError {
+fn error_as_sent<H: ToolHandler>(error: ToolError, sent_payload: &ToolPayload) -> ToolError {
     match error {
-        ToolError::BadArguments(fault) => fault_as_sent(fault, &sent.arguments(), H::ARG_ALIASES).into(),
+        ToolError::BadArguments(fault) => {
+            fault_as_sent(fault, &sent_payload.arguments(), H::ARG_ALIASES).into()
+        }
         other => other,
     }
 }

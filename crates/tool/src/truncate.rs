@@ -25,13 +25,13 @@ pub fn truncate_middle(text: &str, tokens: usize, rest: &str) -> (String, Option
     let head = take_head(text, half);
     let tail = take_tail(&text[head.len()..], half);
     let missing = &text[head.len()..text.len() - tail.len()];
-    let cut = OmittedSize { bytes: missing.len(), lines: missing.matches('\n').count() };
-    (format!("{}{}{}", with_newline(head), format_marker(cut, rest), tail), Some(cut))
+    let omitted = OmittedSize { bytes: missing.len(), lines: missing.matches('\n').count() };
+    (format!("{}{}{}", with_newline(head), format_marker(omitted, rest), tail), Some(omitted))
 }
 
-fn format_marker(cut: OmittedSize, rest: &str) -> String {
-    let tokens = cut.bytes.div_ceil(BYTES_PER_TOKEN);
-    let OmittedSize { bytes, lines } = cut;
+fn format_marker(omitted: OmittedSize, rest: &str) -> String {
+    let tokens = omitted.bytes.div_ceil(BYTES_PER_TOKEN);
+    let OmittedSize { bytes, lines } = omitted;
     format!("[… {lines} lines, {bytes} bytes (about {tokens} tokens) cut here; {rest} …]\n")
 }
 

@@ -158,8 +158,8 @@ impl ToolgateBuilder {
     /// Adds the built-in tools, with image settings for the model in use.
     #[cfg(feature = "tools")]
     #[must_use]
-    pub fn with_tools_for(mut self, pictures: tools::ImageSettings) -> Self {
-        self.builtin_tools = Some(pictures);
+    pub fn with_tools_for(mut self, image_settings: tools::ImageSettings) -> Self {
+        self.builtin_tools = Some(image_settings);
         self
     }
 
@@ -238,8 +238,8 @@ impl ToolgateBuilder {
 
     /// Sets the store for output that is too long for the model.
     #[must_use]
-    pub fn overflow_store(mut self, keep: Arc<dyn OverflowStore>) -> Self {
-        self.observers.overflow_store = Some(keep);
+    pub fn overflow_store(mut self, store: Arc<dyn OverflowStore>) -> Self {
+        self.observers.overflow_store = Some(store);
         self
     }
 
@@ -268,18 +268,18 @@ impl ToolgateBuilder {
         let mut programs = None;
         #[cfg(feature = "tools")]
         let commands = match self.builtin_tools {
-            Some(pictures) => {
+            Some(image_settings) => {
                 let commands = Arc::new(std::mem::take(&mut self.command_setup).build());
                 let home = self.home.as_ref().map(|home| home.join(".local/state/toolgate/edits"));
-                let edits = self
+                let edit_tracker = self
                     .edit_records
                     .take()
                     .or(home)
                     .map(tools::EditTracker::with_records_dir)
                     .unwrap_or_default();
-                let edits = Arc::new(edits);
-                let all = tools::builtin_tools(pictures, &commands, &edits)?;
-                let own = tools::program_tools(&commands, &edits)?;
+                let edit_tracker = Arc::new(edit_tracker);
+                let all = tools::builtin_tools(image_settings, &commands, &edit_tracker)?;
+                let own = tools::program_tools(&commands, &edit_tracker)?;
                 programs =
                     Some(own.into_iter().fold(ToolRegistry::builder(), ToolRegistryBuilder::erased).build()?);
                 known.extend(all.iter().map(|tool| tool.spec().name().to_owned()));
@@ -288,7 +288,7 @@ impl ToolgateBuilder {
             }
             None => None,
         };
-        let ResolvedPolicy { gate, working_dir: place, scratch } = self.resolve_policy()?;
+        let ResolvedPolicy { gate, working_dir, scratch } = self.resolve_policy()?;
         #[cfg(feature = "tools")]
         if let (Some(commands), Some(scratch)) = (&commands, &scratch) {
             commands.sessions.spawner().lend_scratch(scratch);
@@ -299,16 +299,16 @@ impl ToolgateBuilder {
             known.extend(registry.offered_names());
             known.extend(registry.possible_names());
             known.extend(registry.callable_specs().iter().map(|spec| spec.name().to_owned()));
-            self.asking.hooks(|hook| hook.prepare(&place.cwd, &known, &spawner))?
+            self.asking.hooks(|hook| hook.prepare(&working_dir.cwd, &known, &spawner))?
         };
         #[cfg(not(feature = "tools"))]
         let hooks = self.asking.hooks();
-        let mut router = ToolRouter::new(registry, gate, place).with_limits(self.limits);
+        let mut router = ToolRouter::new(registry, gate, working_dir).with_limits(self.limits);
         for observer in self.observers.observers {
             router = router.with_observer(observer);
         }
-        if let Some(keep) = self.observers.overflow_store {
-            router = router.with_overflow_store(keep);
+        if let Some(store) = self.observers.overflow_store {
+            router = router.with_overflow_store(store);
         }
         let router = hooks.into_iter().fold(self.asking.configure_router(router), ToolRouter::with_hook);
         Ok(Toolgate {
@@ -343,10 +343,10 @@ impl ToolgateBuilder {
     /// Resolves the paths that the policy names, and builds the gate.
     pub(crate) fn resolve_policy(&self) -> Result<ResolvedPolicy, BuildFault> {
         let own = resolve_read_root(&self.directory)?;
-        let place = WorkingDir { cwd: own.path().to_owned() };
+        let working_dir = WorkingDir { cwd: own.path().to_owned() };
         if let Some(parent) = &self.parent_gate {
             let gate = parent.for_subagent(self.sandbox, self.asking.approval());
-            return Ok(ResolvedPolicy { gate, working_dir: place, scratch: None });
+            return Ok(ResolvedPolicy { gate, working_dir, scratch: None });
         }
         let mut roots = vec![own];
         for directory in &self.read_roots {
@@ -370,7 +370,7 @@ impl ToolgateBuilder {
         confinement.hosts.forbid.extend(ruled.closed_hosts);
         let mut scratch = None;
         if self.sandbox.confines() {
-            confinement.writable = self.writable(&place.cwd)?;
+            confinement.writable = self.writable(&working_dir.cwd)?;
             // These paths need not exist yet.
             let of_rules = ruled.read_only.iter().map(|rule| &rule.path);
             let read_only = self.confinement.read_only.iter().chain(of_rules);
@@ -380,7 +380,7 @@ impl ToolgateBuilder {
             confinement.path_rules = ruled.read_only.into_iter().map(real).collect();
             #[cfg(feature = "tools")]
             confinement.read_only.extend(
-                self.asking.hook_files(&place.cwd).map(|path| exec::fs::canonicalize_existing(&path)),
+                self.asking.hook_files(&working_dir.cwd).map(|path| exec::fs::canonicalize_existing(&path)),
             );
             let there = ruled.writable.iter().filter_map(|path| exec::fs::canonicalize(path).ok());
             confinement.writable.extend(there.filter(|path| !is_system_directory(path)));
@@ -390,14 +390,14 @@ impl ToolgateBuilder {
             confinement.private_directory = Some(made.path().to_owned());
             scratch = Some(made);
         }
-        let mut changeable = vec![place.cwd.clone()];
+        let mut changeable = vec![working_dir.cwd.clone()];
         changeable.extend(confinement.writable.iter().cloned());
         let path = std::env::var_os("PATH").unwrap_or_default();
         let gate = Gate::new(ReadScope::new(roots, deny), self.sandbox)
             .with_confinement(confinement)
             .with_machine(Arc::new(ThisMachine::new(path, changeable).with_home(home.map(Path::to_owned))));
         let gate = self.asking.configure_gate(gate);
-        Ok(ResolvedPolicy { gate, working_dir: place, scratch })
+        Ok(ResolvedPolicy { gate, working_dir, scratch })
     }
 
     fn writable(&self, cwd: &Path) -> Result<Vec<PathBuf>, BuildFault> {

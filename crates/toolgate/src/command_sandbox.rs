@@ -53,12 +53,12 @@ impl ToolgateBuilder {
         let commands = std::mem::take(&mut self.command_setup).build();
         // Rules are for models; here the caller chooses the commands.
         self.asking = crate::approvals::ApprovalSetup::default();
-        let crate::builder::ResolvedPolicy { gate, working_dir: place, scratch } = self.resolve_policy()?;
+        let crate::builder::ResolvedPolicy { gate, working_dir, scratch } = self.resolve_policy()?;
         if let Some(scratch) = &scratch {
             commands.sessions.spawner().lend_scratch(scratch);
         }
         let tools::CommandRunner { sessions, shells } = commands;
-        Ok(CommandSandbox { gate, directory: place.cwd, sessions, shells, _scratch: scratch })
+        Ok(CommandSandbox { gate, directory: working_dir.cwd, sessions, shells, _scratch: scratch })
     }
 }
 
@@ -100,7 +100,7 @@ impl CommandSandbox {
     async fn start(&self, argv: Vec<String>, stdio: Stdio) -> Result<ConfinedCommand, SandboxFault> {
         let permit = self.permit_for(&argv)?;
         let directory = ConfinedFs::new(&permit).lookup(&self.directory)?;
-        let about = SessionOrigin {
+        let origin = SessionOrigin {
             command: argv.join(" "),
             workdir: directory.path().to_owned(),
             owner: "sandbox".to_owned(),
@@ -108,7 +108,7 @@ impl CommandSandbox {
             terminal: matches!(stdio, Stdio::Terminal(_)),
         };
         let command = self.shells.command_as_is(argv, directory, stdio);
-        Ok(self.sessions.start(command, about, &permit).await?)
+        Ok(self.sessions.start(command, origin, &permit).await?)
     }
 
     /// Returns the enforcement for `argv`.
@@ -127,8 +127,15 @@ impl CommandSandbox {
     ) -> Result<OneShotOutput, SandboxFault> {
         let permit = self.permit_for(argv)?;
         let (at_most, output) = most;
-        let errand = OneShotCommand { argv, env, directory: &self.directory, input, time_limit: at_most, max_output_bytes: output };
-        Ok(errand.run(self.sessions.spawner(), &permit).await?)
+        let command = OneShotCommand {
+            argv,
+            env,
+            directory: &self.directory,
+            input,
+            time_limit: at_most,
+            max_output_bytes: output,
+        };
+        Ok(command.run(self.sessions.spawner(), &permit).await?)
     }
 
     /// Explains how `argv` would be confined.

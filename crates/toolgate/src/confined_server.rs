@@ -91,16 +91,16 @@ impl ConfinedServerProgram {
                 LaunchFault { retryable: true, ..permanent_fault(&fault.to_string()) }
             }
         })?;
-        let unseen = match session.enforcement() {
+        let hidden_file_reason = match session.enforcement() {
             Enforcement::Full => self.hidden_file_reason(&sandbox),
             Enforcement::Partial(gaps) if !gaps.contains(&EnforcementGap::PrivateTmp) => {
                 self.hidden_file_reason(&sandbox)
             }
             Enforcement::Partial(_) | Enforcement::None { .. } => None,
         };
-        let live =
+        let resources =
             ServerResources { pump, _sandbox: sandbox, _alive: Arc::clone(&self.alive).read_owned().await };
-        Ok(Box::new(RunningServerProgram { session, resources: Some(live), hidden_file_reason: unseen }))
+        Ok(Box::new(RunningServerProgram { session, resources: Some(resources), hidden_file_reason }))
     }
 
     /// Returns the reason why the program, or a file among its arguments, is missing inside. Such a file is in the
@@ -113,10 +113,10 @@ impl ConfinedServerProgram {
         // A word that names no file on the host is no path, or one that the program creates.
         let mut unseen = named.filter(|path| path.is_file() && sandbox.private_dir_of(path).is_some());
         let path = unseen.next()?;
-        let place = sandbox.private_dir_of(&path)?.display();
+        let private_dir = sandbox.private_dir_of(&path)?.display();
         let (path, above) = (path.display(), path.parent().unwrap_or(&path).display());
         Some(format!(
-            "`{path}` is in the host's `{place}`, and the server has a private `{place}` where it is not: move it \
+            "`{path}` is in the host's `{private_dir}`, and the server has a private `{private_dir}` where it is not: move it \
              elsewhere, or name `{above}` as `cwd` or in `writable` of the server"
         ))
     }
@@ -161,7 +161,8 @@ impl Drop for RunningServerProgram {
     /// Ends the program and keeps its resources until it is gone. A program that has just started may still be
     /// setting up its confinement, which creates directories on the host.
     fn drop(&mut self) {
-        let (Some(live), Ok(runtime)) = (self.resources.take(), tokio::runtime::Handle::try_current()) else {
+        let (Some(resources), Ok(runtime)) = (self.resources.take(), tokio::runtime::Handle::try_current())
+        else {
             return;
         };
         if matches!(self.session.stage(), SessionStage::Over { .. } | SessionStage::Lost) {
@@ -169,7 +170,7 @@ impl Drop for RunningServerProgram {
         }
         self.session.end(END_GRACE);
         runtime.spawn(async move {
-            let ServerResources { pump, _sandbox, _alive } = live;
+            let ServerResources { pump, _sandbox, _alive } = resources;
             pump.await;
         });
     }
@@ -182,9 +183,11 @@ const UNTRUSTED_GAPS: &[EnforcementGap] =
 impl LaunchedServer for RunningServerProgram {
     fn gaps(&self) -> Vec<&'static str> {
         match self.session.enforcement() {
-            Enforcement::Partial(gaps) => {
-                gaps.into_iter().filter(|gap| UNTRUSTED_GAPS.contains(gap)).map(EnforcementGap::sentence).collect()
-            }
+            Enforcement::Partial(gaps) => gaps
+                .into_iter()
+                .filter(|gap| UNTRUSTED_GAPS.contains(gap))
+                .map(EnforcementGap::sentence)
+                .collect(),
             Enforcement::Full
             | Enforcement::None { why: UnenforcedReason::FullAccess | UnenforcedReason::External } => {
                 Vec::new()
@@ -205,8 +208,8 @@ impl LaunchedServer for RunningServerProgram {
 
     fn wait_for_exit(&mut self) -> BoxFuture<'_, String> {
         Box::pin(async move {
-            if let Some(live) = &mut self.resources {
-                (&mut live.pump).await;
+            if let Some(resources) = &mut self.resources {
+                (&mut resources.pump).await;
             }
             let how = match (self.session.take_fault(), self.session.stage().exit()) {
                 (Some(fault), _) => fault.to_string(),

@@ -83,8 +83,15 @@ impl InternalCommand<'_> {
         env.retain(|name, _| !name.as_encoded_bytes().starts_with(b"GIT_"));
         env.extend(self.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
         let Self { directory, at_most, output, .. } = *self;
-        let errand = OneShotCommand { argv, env: &env, directory, input: b"", time_limit: at_most, max_output_bytes: output };
-        errand.run(processes.spawner(), permit).await.map_err(|fault| fault.to_string())
+        let command = OneShotCommand {
+            argv,
+            env: &env,
+            directory,
+            input: b"",
+            time_limit: at_most,
+            max_output_bytes: output,
+        };
+        command.run(processes.spawner(), permit).await.map_err(|fault| fault.to_string())
     }
 }
 

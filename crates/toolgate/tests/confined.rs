@@ -518,7 +518,10 @@ fn what_cannot_be_enforced_is_refused() {
         ..Confinement::default()
     };
     let answer = ConfinedBench::with(confinement).call("shell", json!({ "command": ["true"] }));
-    assert_eq!(answer.facts.enforcement, Some(Enforcement::None { why: policy::UnenforcedReason::Unsupported }));
+    assert_eq!(
+        answer.facts.enforcement,
+        Some(Enforcement::None { why: policy::UnenforcedReason::Unsupported })
+    );
 }
 
 fn an_escalation_changes_nothing() {

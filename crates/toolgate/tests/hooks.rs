@@ -261,8 +261,10 @@ fn cancelling_a_call_ends_its_hook() {
     let bench = CommandHookBench::new();
     for (number, moment) in [(3, HookMoment::Before), (4, HookMoment::After)] {
         let mark = mark(number);
-        let hook =
-            CommandHook { moments: vec![moment], ..bench.script("hook.sh", &format!("sleep {mark}; exit 0")) };
+        let hook = CommandHook {
+            moments: vec![moment],
+            ..bench.script("hook.sh", &format!("sleep {mark}; exit 0"))
+        };
         let toolgate = bench.toolgate(hook);
         let cancel = CancellationToken::new();
         let call = ToolCall::function("1", "read_file", r#"{"path": "a.txt"}"#);
@@ -342,7 +344,8 @@ fn hooks_run_in_their_order() {
     let hook =
         |name: &str, then: &str| bench.script(name, &format!("echo {name} >> {}; {then}", heard.display()));
     let builder = bench.builder().command_hook(hook("one", "")).command_hook(hook("two", ""));
-    let both = builder.command_hook(CommandHook { moments: vec![HookMoment::After], ..hook("three", "exit 2") });
+    let both =
+        builder.command_hook(CommandHook { moments: vec![HookMoment::After], ..hook("three", "exit 2") });
     let last = both.command_hook(hook("four", "")).build().unwrap();
     let output = bench.runtime.block_on(last.call("read_file", json!({ "path": "a.txt" })));
     assert_eq!(output.facts.error, Some(ToolErrorKind::Forbidden));

@@ -50,9 +50,9 @@ pub(crate) struct ApplyPatch {
 }
 
 impl ApplyPatch {
-    pub(crate) fn new(edits: Arc<EditTracker>) -> Self {
+    pub(crate) fn new(edit_tracker: Arc<EditTracker>) -> Self {
         let (name, description) = ("apply_patch".to_owned(), ABOUT.to_owned());
-        Self { spec: ToolSpec::Freeform(FreeformSpec { name, description, grammar: GRAMMAR }), edit_tracker: edits }
+        Self { spec: ToolSpec::Freeform(FreeformSpec { name, description, grammar: GRAMMAR }), edit_tracker }
     }
 }
 
@@ -69,7 +69,7 @@ impl AnyTool for ApplyPatch {
         ["applypatch", "edit_file", WRITE_FILE].map(str::to_owned).to_vec()
     }
 
-    fn plan(&self, call: &ToolCall, place: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError> {
+    fn plan(&self, call: &ToolCall, working_dir: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError> {
         let sent = patch_argument(&call.payload);
         let called_as = CalledAs::from_name(&call.name);
         called_as.check_arguments(&call.payload)?;
@@ -77,9 +77,9 @@ impl AnyTool for ApplyPatch {
             .map_err(|fault| ToolError::bad_argument(sent, fault.to_string()))?;
         let mut paths = Vec::new();
         for path in patch.paths() {
-            let whole = place.resolve_path(sent, path)?;
-            if !paths.contains(&whole) {
-                paths.push(whole);
+            let absolute = working_dir.resolve_path(sent, path)?;
+            if !paths.contains(&absolute) {
+                paths.push(absolute);
             }
         }
         let intent = Intent::from_effects(paths.iter().cloned().map(Effect::Write).collect());
@@ -127,13 +127,14 @@ impl CallAttempt for PatchAttempt {
         &self.intent
     }
 
-    fn preview<'a>(&'a self, glimpse: &'a Permit, cx: &'a Cx) -> BoxFuture<'a, Option<String>> {
+    fn preview<'a>(&'a self, preview_permit: &'a Permit, cx: &'a Cx) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
-            let (patch, permit, place) = (self.patch.clone(), glimpse.clone(), cx.working_dir().clone());
+            let (patch, permit, working_dir) =
+                (self.patch.clone(), preview_permit.clone(), cx.working_dir().clone());
             let planned = cx.run_blocking(move |_| {
-                let reach = Arc::clone(permit.read_scope());
-                let (disk, denied) = open_tree(&place, move |real| reach.check_read(real))?;
-                let (located, spelling) = PathSpelling::relocate(&patch, &permit, &place)?;
+                let read_scope = Arc::clone(permit.read_scope());
+                let (disk, denied) = open_tree(&working_dir, move |real| read_scope.check_read(real))?;
+                let (located, spelling) = PathSpelling::relocate(&patch, &permit, &working_dir)?;
                 let plan = PatchPlan::build(&located, &disk).map_err(|failure| failure.to_string());
                 let plan = plan.and_then(|plan| {
                     disk.check_steps(&plan.commit_steps()).map(|()| plan).map_err(|refusal| refusal.what)
@@ -198,7 +199,7 @@ struct PatchWork {
 
 impl PatchWork {
     fn apply(self) -> Result<ToolOutput, ToolError> {
-        let Self { patch, permit, cx, edit_tracker: edits, shown_plan: shown, called_as } = self;
+        let Self { patch, permit, cx, edit_tracker, shown_plan, called_as } = self;
         let refused = |why: &str| ToolOutput::failure(format!("{}\n{why}", called_as.refusal_text()));
         let (disk, denied) = open_writable_tree(cx.working_dir(), &permit)?;
         let (patch, spelling) = PathSpelling::relocate(&patch, &permit, cx.working_dir())?;
@@ -207,7 +208,7 @@ impl PatchWork {
             Ok(plan) => plan,
             Err(failure) => {
                 let mut why = failure.to_string();
-                for path in patch.paths().filter(|path| is_stale(&edits, &disk, path)) {
+                for path in patch.paths().filter(|path| is_stale(&edit_tracker, &disk, path)) {
                     let _ = write!(why, "\n`{path}` has changed since you read it; read it again");
                 }
                 // The file may exist on the host, where the author of the patch has seen it.
@@ -219,13 +220,13 @@ impl PatchWork {
                 return blocked().map_or_else(|| Ok(refused(&spelling.restore_text(&why))), Err);
             }
         };
-        if shown.is_some_and(|shown| shown != plan) {
+        if shown_plan.is_some_and(|shown| shown != plan) {
             return Ok(refused(
                 "a file has changed since the user was shown what would become of it; try again",
             ));
         }
         let paths = plan.changes.iter().map(|change| change.path.as_str());
-        let stale = paths.filter(|path| is_stale(&edits, &disk, path));
+        let stale = paths.filter(|path| is_stale(&edit_tracker, &disk, path));
         let stale: Vec<String> = stale.map(|path| spelling.original_path(path)).collect();
         let steps = plan.commit_steps();
         if let Some(why) = git_layout_refusal(&steps, &permit, cx.cwd()) {
@@ -233,28 +234,31 @@ impl PatchWork {
         }
         let kinds: HashMap<&str, char> =
             plan.listed_changes().map(|change| (change.path.as_str(), change.status_letter())).collect();
-        let mut tell = |milestone: CommitMilestone<'_>| {
+        let mut on_milestone = |milestone: CommitMilestone<'_>| {
             let CommitMilestone::Placed(step) = milestone else { return };
             if let Some(kind) = kinds.get(step.path.as_str()) {
                 cx.notify(ToolNotice::FileChanged { kind: *kind, path: spelling.original_path(&step.path) });
             }
         };
-        match disk.commit_with(&steps, &edits.records_dir, &mut tell) {
+        match disk.commit_with(&steps, &edit_tracker.records_dir, &mut on_milestone) {
             Ok(()) => {}
-            Err(refusal) => return blocked().map_or_else(|| Ok(refused(&spelling.restore_text(&refusal.what))), Err),
+            Err(refusal) => {
+                return blocked().map_or_else(|| Ok(refused(&spelling.restore_text(&refusal.what))), Err);
+            }
         }
         for change in &plan.changes {
-            record_change(&edits, &disk, change);
+            record_change(&edit_tracker, &disk, change);
         }
-        let told = plan.listed_changes().filter_map(|change| {
+        let host_file_notes = plan.listed_changes().filter_map(|change| {
             let real = permit.read_scope().real_path(&cx.cwd().join(&change.path));
             Some(permit.host_file(&real)?.describe_change(&spelling.original_path(&change.path)))
         });
-        let told: Vec<String> = told.collect();
+        let host_file_notes: Vec<String> = host_file_notes.collect();
         let left = plan.changes.iter().filter(|change| change.after.is_some());
-        let own = PrivateFiles::among(left.map(|change| change.path.as_str()), permit.read_scope());
-        let notes: Vec<String> = stale.iter().map(|path| stale_note(path)).chain(own.note_lines()).collect();
-        Ok(build_output(&spelling.restore_plan(&plan), called_as, &notes, &told))
+        let private_files = PrivateFiles::among(left.map(|change| change.path.as_str()), permit.read_scope());
+        let notes: Vec<String> =
+            stale.iter().map(|path| stale_note(path)).chain(private_files.note_lines()).collect();
+        Ok(build_output(&spelling.restore_plan(&plan), called_as, &notes, &host_file_notes))
     }
 }
 
@@ -274,11 +278,11 @@ pub(crate) fn take_denial(denied: &SharedDenial) -> Option<Denial> {
 
 /// Opens the tree that `permit` allows to change.
 pub(crate) fn open_writable_tree(
-    place: &WorkingDir,
+    working_dir: &WorkingDir,
     permit: &Permit,
 ) -> Result<(DiskTree, SharedDenial), ToolError> {
     let judge = permit.clone();
-    open_tree(place, move |real| check_may_edit(&judge, real))
+    open_tree(working_dir, move |real| check_may_edit(&judge, real))
 }
 
 /// The first denial of the judge, shared with the tree.
@@ -286,17 +290,18 @@ pub(crate) type SharedDenial = Arc<Mutex<Option<Denial>>>;
 
 /// Opens the tree that `judge` lets a patch touch.
 fn open_tree(
-    place: &WorkingDir,
+    working_dir: &WorkingDir,
     judge: impl Fn(&Path) -> Result<(), Denial> + Send + Sync + 'static,
 ) -> Result<(DiskTree, SharedDenial), ToolError> {
     let denied = SharedDenial::default();
-    let noted = Arc::clone(&denied);
-    let disk = DiskTree::open_at(&place.cwd)
-        .map_err(|fault| ToolError::io(format!("`{}` cannot be opened: {fault}", place.cwd.display())))?;
+    let first_denial = Arc::clone(&denied);
+    let disk = DiskTree::open_at(&working_dir.cwd).map_err(|fault| {
+        ToolError::io(format!("`{}` cannot be opened: {fault}", working_dir.cwd.display()))
+    })?;
     let disk = disk.with_hard_link_hint(HARD_LINK_HINT).with_access_check(Arc::new(move |real, _access| {
         judge(real).map_err(|denial| {
             let why = denial.to_string();
-            noted.lock().get_or_insert(denial);
+            first_denial.lock().get_or_insert(denial);
             why
         })
     }));
@@ -330,20 +335,20 @@ impl PathSpelling {
     fn relocate(
         patch: &ParsedPatch,
         permit: &Permit,
-        place: &WorkingDir,
+        working_dir: &WorkingDir,
     ) -> Result<(ParsedPatch, Self), ToolError> {
         let mut patch = patch.clone();
-        let (mut fault, mut elsewhere) = (None, Vec::new());
-        patch.rename_paths(|path| match place.resolve_path("input", path) {
-            Ok(whole) => {
-                let real = permit.read_scope().real_path(&whole);
+        let (mut fault, mut relocated) = (None, Vec::new());
+        patch.rename_paths(|path| match working_dir.resolve_path("input", path) {
+            Ok(absolute) => {
+                let real = permit.read_scope().real_path(&absolute);
                 // A path with `..` is written out in full: the user who approved it knows where it leads.
                 let climbs = path.split('/').any(|part| part == "..");
-                if real == whole && !climbs {
+                if real == absolute && !climbs {
                     return path.to_owned();
                 }
                 let real = real.to_string_lossy().into_owned();
-                elsewhere.push((real.clone(), path.to_owned()));
+                relocated.push((real.clone(), path.to_owned()));
                 real
             }
             Err(error) => {
@@ -351,7 +356,7 @@ impl PathSpelling {
                 path.to_owned()
             }
         });
-        fault.map_or(Ok((patch, Self { relocated: elsewhere })), Err)
+        fault.map_or(Ok((patch, Self { relocated })), Err)
     }
 
     /// Returns the path as the patch spells it.
@@ -373,20 +378,20 @@ impl PathSpelling {
 
     /// Returns `text` with the patch's spellings.
     fn restore_text(&self, text: &str) -> String {
-        let told = |text: String, (real, spelled): &(String, String)| {
+        let restore = |text: String, (real, spelled): &(String, String)| {
             text.replace(&format!("`{real}`"), &format!("`{spelled}`"))
         };
-        self.relocated.iter().fold(text.to_owned(), told)
+        self.relocated.iter().fold(text.to_owned(), restore)
     }
 }
 
-fn is_stale(edits: &EditTracker, disk: &DiskTree, path: &str) -> bool {
-    disk.file_version(path).is_some_and(|(real, stamp)| edits.is_stale(&real, stamp))
+fn is_stale(edit_tracker: &EditTracker, disk: &DiskTree, path: &str) -> bool {
+    disk.file_version(path).is_some_and(|(real, stamp)| edit_tracker.is_stale(&real, stamp))
 }
 
-fn record_change(edits: &EditTracker, disk: &DiskTree, change: &FileChange) {
+fn record_change(edit_tracker: &EditTracker, disk: &DiskTree, change: &FileChange) {
     if let Some((real, stamp)) = disk.file_version(&change.path) {
-        edits.record_write(&real, stamp);
+        edit_tracker.record_write(&real, stamp);
     }
 }
 
@@ -395,7 +400,12 @@ fn stale_note(path: &str) -> String {
 }
 
 /// Builds the output that reports the changes.
-fn build_output(plan: &PatchPlan, called_as: CalledAs, notes: &[String], told: &[String]) -> ToolOutput {
+fn build_output(
+    plan: &PatchPlan,
+    called_as: CalledAs,
+    notes: &[String],
+    host_file_notes: &[String],
+) -> ToolOutput {
     let begun = if plan.changes.is_empty() { "Nothing was changed:" } else { "Applied:" };
     let mut text = format!("{begun}\n{}", called_as.summarize(plan.clone()));
     for line in notes {
@@ -409,7 +419,7 @@ fn build_output(plan: &PatchPlan, called_as: CalledAs, notes: &[String], told: &
     {
         text.push_str("\nLook whether what was overlooked is as you meant it.");
     }
-    for sentence in told {
+    for sentence in host_file_notes {
         let _ = write!(text, "\n{sentence}");
     }
     let file = |change: &FileChange| json!({"kind": change.status_letter().to_string(), "path": change.path, "from": change.from});

@@ -31,12 +31,13 @@ pub(crate) enum HeaderLines {
 const TAB_WIDTH: usize = 4;
 
 /// Finds the block around `lines[anchor]`, as a range of indices.
-pub(crate) fn find_block(lines: &[String], anchor: usize, choice: BlockOptions) -> std::ops::Range<usize> {
+pub(crate) fn find_block(lines: &[String], anchor: usize, options: BlockOptions) -> std::ops::Range<usize> {
     let indents = measure_indents(lines);
     let own = indents[anchor];
     let level = indents.iter().copied().filter(|&indent| indent > 0).min().unwrap_or(TAB_WIDTH);
-    let floor = if choice.levels == 0 { 0 } else { own.saturating_sub(level.saturating_mul(choice.levels)) };
-    let block = BlockScan { lines, indents: &indents, floor, options: choice };
+    let floor =
+        if options.levels == 0 { 0 } else { own.saturating_sub(level.saturating_mul(options.levels)) };
+    let block = BlockScan { lines, indents: &indents, floor, options };
     let (mut first, mut last) = (anchor, anchor);
     // A line at the floor is the head of its block: a line above it at its level is a neighbour. A closing line is not
     // a head: the head is further up.
@@ -44,12 +45,12 @@ pub(crate) fn find_block(lines: &[String], anchor: usize, choice: BlockOptions) 
     let (mut up, mut down) =
         (BlockEdge::new(is_head), BlockEdge::new(own == floor && !is_head && !opens_block(&lines[anchor])));
     // ends: every round takes a line, or both edges are closed
-    while last - first + 1 < choice.limit && (up.open || down.open) {
+    while last - first + 1 < options.limit && (up.open || down.open) {
         if up.open {
             up.open = first > 0 && block.takes_above(first - 1, &mut up);
             first -= usize::from(up.open);
         }
-        if down.open && last - first + 1 < choice.limit {
+        if down.open && last - first + 1 < options.limit {
             down.open = last + 1 < lines.len() && block.takes_below(last + 1, &mut down);
             last += usize::from(down.open);
         }
@@ -139,7 +140,8 @@ fn is_header(line: &str) -> bool {
 }
 
 fn closes_block(line: &str) -> bool {
-    const CLOSING_WORDS: &[&str] = &["end", "fi", "done", "esac", "else", "elif", "except", "finally", "catch"];
+    const CLOSING_WORDS: &[&str] =
+        &["end", "fi", "done", "esac", "else", "elif", "except", "finally", "catch"];
     let text = line.trim_start();
     let word = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     text.starts_with(['}', ')', ']']) || text.starts_with("</") || CLOSING_WORDS.contains(&word)

@@ -54,8 +54,8 @@ impl Default for EditTracker {
 
 impl EditTracker {
     /// Creates a tracker whose commits are recorded in `records`.
-    pub fn with_records_dir(records: impl Into<PathBuf>) -> Self {
-        Self { records_dir: records.into(), seen_versions: Mutex::default() }
+    pub fn with_records_dir(records_dir: impl Into<PathBuf>) -> Self {
+        Self { records_dir: records_dir.into(), seen_versions: Mutex::default() }
     }
 
     /// Records that the model has read the file.
@@ -68,12 +68,12 @@ impl EditTracker {
         self.record(path, stamp.into());
     }
 
-    fn record(&self, path: &Path, seen: SeenVersion) {
+    fn record(&self, path: &Path, version: SeenVersion) {
         let mut all = self.seen_versions.lock();
         if all.len() >= MAX_TRACKED_FILES {
             all.clear();
         }
-        all.insert(path.to_owned(), seen);
+        all.insert(path.to_owned(), version);
     }
 
     /// Returns true if the model has seen another version of the file than `now`.

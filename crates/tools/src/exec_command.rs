@@ -124,48 +124,52 @@ impl ToolHandler for ExecCommand {
     const HIDDEN_ARGS: &'static [&'static str] = &["timeout_ms", "with_escalated_permissions", "prefix_rule"];
     const JOB: ToolJob = ToolJob::Shell(ShellForm::Exec);
 
-    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, working_dir: &WorkingDir) -> Result<Intent, ToolError> {
         reject_nul("cmd", &args.cmd)?;
-        let intent = Intent::run(self.argv(args)?, &resolve_workdir(args.workdir.as_deref(), place)?);
-        let plea = EscalationRequest {
+        let intent = Intent::run(self.argv(args)?, &resolve_workdir(args.workdir.as_deref(), working_dir)?);
+        let escalation = EscalationRequest {
             permissions: args.sandbox_permissions,
             escalated: args.with_escalated_permissions,
             justification: args.justification.as_deref(),
             prefix_rule: args.prefix_rule.as_deref(),
         };
-        Ok(plea.apply_to(intent.with_terminal(args.tty == Some(true))))
+        Ok(escalation.apply_to(intent.with_terminal(args.tty == Some(true))))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let commands = &self.0;
         commands.sessions.make_room().map_err(|full| ToolError::io(full.to_string()))?;
-        let wanted = CommandRequest {
+        let request = CommandRequest {
             argv: self.argv(args)?,
             command_text: args.cmd.clone(),
             workdir: args.workdir.as_deref(),
             stdio: args.stdio(),
             lifetime: args.lifetime(),
         };
-        let (session, mut pump) = commands.start(wanted, permit, cx).await?;
+        let (session, mut pump) = commands.start(request, permit, cx).await?;
         let begun = Instant::now();
         let limit = args.time_limit().map(|after| TimeLimit { max_run_time: after, deadline: begun + after });
-        let wait = WaitOptions { deadline: begun + args.wait_time(), stop_at_prompt: true, stop_at_exit: true };
-        let mut deltas = OutputStreamer::for_session(&session, cx);
-        let outcome = wait_for_command(&session, Some(&mut pump), &mut deltas, wait, cx).await;
+        let wait =
+            WaitOptions { deadline: begun + args.wait_time(), stop_at_prompt: true, stop_at_exit: true };
+        let mut streamer = OutputStreamer::for_session(&session, cx);
+        let outcome = wait_for_command(&session, Some(&mut pump), &mut streamer, wait, cx).await;
         let late = limit.filter(|limit| limit.deadline <= Instant::now());
         let late = late.filter(|_| outcome == WaitResult::StillRunning && !session.is_over());
         if matches!(outcome, WaitResult::Halted(_)) || late.is_some() {
-            end_command(&session, Some(&mut pump), &mut deltas).await;
+            end_command(&session, Some(&mut pump), &mut streamer).await;
         }
         if let Some(fault) = session.take_fault() {
             return Err(spawn_error(&fault));
         }
         let report =
-            CommandReport::new(&session, deltas, session.started_at(), args.max_output_tokens, cx).await;
+            CommandReport::new(&session, streamer, session.started_at(), args.max_output_tokens, cx).await;
         commands.refresh_profile_if_not_found(&report);
         let ending =
             late.map_or_else(|| report.ending(outcome), |limit| CommandEnding::TimedOut(limit.max_run_time));
-        if matches!(ending, CommandEnding::ChildrenRemain | CommandEnding::Running | CommandEnding::AwaitingInput) {
+        if matches!(
+            ending,
+            CommandEnding::ChildrenRemain | CommandEnding::Running | CommandEnding::AwaitingInput
+        ) {
             commands.sessions.adopt_until(&session, pump, limit);
         }
         Ok(report.to_output(ending, ReportLabels::Session))

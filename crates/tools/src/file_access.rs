@@ -8,22 +8,22 @@ use tool::ToolError;
 
 /// Looks up `path` with the permit of the call.
 pub(crate) fn look_up(permit: &Permit, path: &Path) -> Result<(ConfinedFs, FileHandle), ToolError> {
-    let door = ConfinedFs::new(permit);
-    let found = door.lookup(path).map_err(|fault| match fault {
+    let fs = ConfinedFs::new(permit);
+    let found = fs.lookup(path).map_err(|fault| match fault {
         FsError::NotFound { .. } => match private_tmp_hint(permit.read_scope(), path) {
             Some(why) => ToolError::io(format!("{fault}; {why}")),
             None => fs_error(fault),
         },
         other => fs_error(other),
     })?;
-    Ok((door, found))
+    Ok((fs, found))
 }
 
 /// Explains why a file that the host has at `path` is invisible, if `path` lies in a private directory of the session.
-pub(crate) fn private_tmp_hint(reach: &ReadScope, path: &Path) -> Option<String> {
-    let place = reach.replaced_place(path)?.display();
+pub(crate) fn private_tmp_hint(read_scope: &ReadScope, path: &Path) -> Option<String> {
+    let private_dir = read_scope.replaced_place(path)?.display();
     Some(format!(
-        "`{place}` is private to this session, so what the host has in its own `{place}` is not there; only the user can \
+        "`{private_dir}` is private to this session, so what the host has in its own `{private_dir}` is not there; only the user can \
          show a directory of it, with `files.read_roots` in their own configuration or `--read-root`"
     ))
 }

@@ -93,8 +93,8 @@ impl ToolHandler for GrepFiles {
     ];
     const LANE: Lane = Lane::Shared;
 
-    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        Ok(Intent::read(place.resolve_path("path", args.path())?))
+    fn intent(&self, args: &Args, working_dir: &WorkingDir) -> Result<Intent, ToolError> {
+        Ok(Intent::read(working_dir.resolve_path("path", args.path())?))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
@@ -104,9 +104,9 @@ impl ToolHandler for GrepFiles {
         let cwd = cx.cwd().to_owned();
         cx.run_blocking(move |stop| {
             let search = CompiledSearch::new(&args)?;
-            let (door, start) = look_up(&permit, &path)?;
-            let shown = path_for_display(&path, &cwd);
-            let (hits, walked) = search.search_all(&door, &start, &shown, stop)?;
+            let (fs, start) = look_up(&permit, &path)?;
+            let display_path = path_for_display(&path, &cwd);
+            let (hits, walked) = search.search_all(&fs, &start, &display_path, stop)?;
             Ok(hits.into_output(room, &walked, SEARCH_TIMEOUT))
         })
         .await
@@ -139,7 +139,8 @@ pub(crate) struct CompiledSearch {
 impl CompiledSearch {
     fn new(args: &Args) -> Result<Self, ToolError> {
         if args.pattern.len() > MAX_PATTERN_BYTES {
-            let why = format!("it is {} bytes long, and {MAX_PATTERN_BYTES} are the most", args.pattern.len());
+            let why =
+                format!("it is {} bytes long, and {MAX_PATTERN_BYTES} are the most", args.pattern.len());
             return Err(ToolError::bad_argument("pattern", why));
         }
         let matcher = RegexMatcherBuilder::new()
@@ -179,53 +180,53 @@ impl CompiledSearch {
 
     fn search_all(
         &self,
-        door: &ConfinedFs,
+        fs: &ConfinedFs,
         start: &FileHandle,
-        shown: &Path,
+        display_path: &Path,
         stop: &StopFlag,
     ) -> Result<(SearchHits, WalkSummary), ToolError> {
         let hits = Mutex::new(SearchHits::new(self.mode, self.max_results));
         let began = Instant::now();
-        let late = || stop.is_requested() || began.elapsed() > SEARCH_TIMEOUT;
+        let is_late = || stop.is_requested() || began.elapsed() > SEARCH_TIMEOUT;
         let mut walked = if start.kind() == FileKind::Directory {
-            self.search_tree(door, start, shown, &late, &hits)?
+            self.search_tree(fs, start, display_path, &is_late, &hits)?
         } else {
             let file = start.open().map_err(fs_error)?;
-            let rank = || self.order.rank_file(shown.to_owned(), start.modified());
-            let read = FileSearcher::new(self, &hits, &late).search_file(file, start.size(), rank);
+            let rank = || self.order.rank_file(display_path.to_owned(), start.modified());
+            let read = FileSearcher::new(self, &hits, &is_late).search_file(file, start.size(), rank);
             WalkSummary { unreadable: u64::from(read.is_err()), denied: 0, stopped: false }
         };
-        walked.stopped |= late();
+        walked.stopped |= is_late();
         Ok((hits.into_inner(), walked))
     }
 
     fn search_tree(
         &self,
-        door: &ConfinedFs,
+        fs: &ConfinedFs,
         start: &FileHandle,
-        shown: &Path,
-        late: &(dyn Fn() -> bool + Sync),
+        display_path: &Path,
+        is_late: &(dyn Fn() -> bool + Sync),
         hits: &Mutex<SearchHits>,
     ) -> Result<WalkSummary, ToolError> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from).clamp(2, MAX_THREADS);
         let options = WalkOptions { ignore: self.ignore, max_depth: None, threads };
         let unreadable = AtomicU64::new(0);
         let visitor = || {
-            let mut searching = FileSearcher::new(self, hits, late);
+            let mut searching = FileSearcher::new(self, hits, is_late);
             let unreadable = &unreadable;
             move |entry: &WalkEntry<'_>| {
                 let fits = |files: &PathGlob| files.matches(entry.path(), entry.kind());
                 if entry.kind() == FileKind::File
                     && self.file_glob.as_ref().is_none_or(fits)
-                    && searching.search_entry(entry, shown).is_err()
-                    && !late()
+                    && searching.search_entry(entry, display_path).is_err()
+                    && !is_late()
                 {
                     unreadable.fetch_add(1, Relaxed);
                 }
                 WalkControl::Continue
             }
         };
-        let mut walked = door.walk(start, &options, late, visitor).map_err(fs_error)?;
+        let mut walked = fs.walk(start, &options, is_late, visitor).map_err(fs_error)?;
         walked.unreadable += unreadable.into_inner();
         Ok(walked)
     }

@@ -95,8 +95,8 @@ pub(crate) struct SearchHits {
 }
 
 impl SearchHits {
-    pub(crate) fn new(mode: GrepOutputMode, most: usize) -> Self {
-        Self { mode, max_results: most, files: BTreeMap::new(), held_results: 0, total_matches: 0, total_files: 0 }
+    pub(crate) fn new(mode: GrepOutputMode, max_results: usize) -> Self {
+        Self { mode, max_results, files: BTreeMap::new(), held_results: 0, total_matches: 0, total_files: 0 }
     }
 
     /// Adds the results of one file, and removes those that no longer fit.
@@ -190,7 +190,7 @@ struct HitPage {
 }
 
 impl HitPage {
-    fn push_file(&mut self, path: &str, hits: &FileHits, mode: GrepOutputMode, most: usize) {
+    fn push_file(&mut self, path: &str, hits: &FileHits, mode: GrepOutputMode, max_results: usize) {
         match mode {
             GrepOutputMode::Files => self.push_row(&format!("{path}\n"), 1),
             GrepOutputMode::Counts => self.push_row(&format!("{path}: {}\n", group_digits(hits.matches)), 1),
@@ -201,7 +201,7 @@ impl HitPage {
                         HitLine::Match(number, text) => (&format_numbered(*number, ':', text), 1),
                         HitLine::Context(line) => (line, 0),
                     };
-                    self.full |= self.results + weight > most;
+                    self.full |= self.results + weight > max_results;
                     // The heading goes with its first line, so that no heading stands alone.
                     self.push_row(&format!("{heading}{line}\n"), weight);
                     heading.clear();
@@ -233,8 +233,8 @@ pub(crate) struct HitCollector<'a> {
 
 impl<'a> HitCollector<'a> {
     pub(crate) fn new(search: &'a CompiledSearch, hits: &'a mut FileHits) -> Self {
-        let CompiledSearch { matcher, mode, max_results: most, context, .. } = search;
-        Self { matcher, mode: *mode, max_results: *most, context: *context as u64, last: 0, hits }
+        let CompiledSearch { matcher, mode, max_results, context, .. } = search;
+        Self { matcher, mode: *mode, max_results: *max_results, context: *context as u64, last: 0, hits }
     }
 
     fn is_full(&self) -> bool {
@@ -279,7 +279,12 @@ impl Sink for HitCollector<'_> {
 
     fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> Result<bool, io::Error> {
         if !self.is_full() || self.is_context(line.line_number()) {
-            self.hits.lines.push(HitLine::Context(Self::format_line(line.line_number(), '-', line.bytes(), 0)));
+            self.hits.lines.push(HitLine::Context(Self::format_line(
+                line.line_number(),
+                '-',
+                line.bytes(),
+                0,
+            )));
         }
         Ok(true)
     }

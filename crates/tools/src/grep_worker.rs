@@ -28,16 +28,16 @@ impl<'a> FileSearcher<'a> {
     pub(crate) fn new(
         search: &'a CompiledSearch,
         hits: &'a Mutex<SearchHits>,
-        late: &'a dyn Fn() -> bool,
+        is_late: &'a dyn Fn() -> bool,
     ) -> Self {
-        Self { search, searcher: search.build_searcher(), buffer: Vec::new(), hits, is_late: late }
+        Self { search, searcher: search.build_searcher(), buffer: Vec::new(), hits, is_late }
     }
 
     /// Searches a file found by the directory walk.
-    pub(crate) fn search_entry(&mut self, entry: &WalkEntry<'_>, shown: &Path) -> io::Result<()> {
+    pub(crate) fn search_entry(&mut self, entry: &WalkEntry<'_>, display_path: &Path) -> io::Result<()> {
         let (file, stat) = entry.open()?;
         let order = self.search.order;
-        self.search_file(file, stat.size, || order.rank_file(shown.join(entry.path()), stat.modified))
+        self.search_file(file, stat.size, || order.rank_file(display_path.join(entry.path()), stat.modified))
     }
 
     /// Searches an open file and adds its results.
@@ -60,7 +60,9 @@ impl<'a> FileSearcher<'a> {
     fn search_in(&mut self, mut file: File, size: u64, found: &mut FileHits) -> io::Result<()> {
         let matcher = &self.search.matcher;
         let sink = HitCollector::new(self.search, found);
-        let Some(room) = usize::try_from(size).ok().filter(|&size| size < MAX_SINGLE_READ_BYTES).map(|size| size + 1) else {
+        let Some(room) =
+            usize::try_from(size).ok().filter(|&size| size < MAX_SINGLE_READ_BYTES).map(|size| size + 1)
+        else {
             return self.searcher.search_reader(matcher, StoppableFile { file, is_late: self.is_late }, sink);
         };
         if self.buffer.len() < room {

@@ -56,14 +56,14 @@ pub(crate) fn is_image(head: &[u8]) -> bool {
 pub(crate) fn load_image(
     path: &Path,
     found: &FileHandle,
-    pictures: ImageSettings,
+    settings: ImageSettings,
 ) -> Result<ToolOutput, ToolError> {
     let bytes = read_bytes(path, found)?;
     let format = supported_format(&bytes).ok_or_else(|| not_an_image(path, &bytes))?;
     let _alone = DECODE_LOCK.lock();
     let decoded = decode(path, &bytes, format)?;
     let (width, height) = (decoded.picture.width(), decoded.picture.height());
-    let sent = fit_for_provider(decoded, bytes, format, pictures.max_side)
+    let sent = fit_for_provider(decoded, bytes, format, settings.max_side)
         .map_err(|fault| ToolError::io(format!("`{}` could not be scaled down: {fault}", path.display())))?;
     let mut about = format!("`{}`: {}, {width}x{height} pixels", path.display(), format.to_mime_type());
     if (sent.width, sent.height) != (width, height) {
@@ -166,7 +166,10 @@ fn fit_for_provider(
     let (width, height) = (picture.width(), picture.height());
     let plausible = u64::from(width) * u64::from(height) * 4 + 64 * 1024;
     // A file much longer than its pixels carries other data, which the model need not get.
-    if width.max(height) <= max_side && bytes.len() <= MAX_SENT_BYTES && bytes.len() as u64 <= plausible && upright
+    if width.max(height) <= max_side
+        && bytes.len() <= MAX_SENT_BYTES
+        && bytes.len() as u64 <= plausible
+        && upright
     {
         return Ok(EncodedImage { image: OutputImage { mime: format.to_mime_type(), bytes }, width, height });
     }

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use tool::{Cx, ToolError, ToolHandler, ToolJob, ToolOutput, WorkingDir};
 
 use crate::commands::{
-    CommandEnding, CommandReport, CommandRunner, EscalationRequest, OutputStreamer, ESCALATION_ARGS, ReportLabels,
-    SandboxPermissions, end_command,
+    CommandEnding, CommandReport, CommandRunner, ESCALATION_ARGS, EscalationRequest, OutputStreamer,
+    ReportLabels, SandboxPermissions, end_command,
 };
 use crate::write_stdin::find_session;
 
@@ -39,20 +39,20 @@ impl ToolHandler for KillSession {
     const JOB: ToolJob = ToolJob::Session;
 
     fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
-        let plea = EscalationRequest {
+        let escalation = EscalationRequest {
             permissions: args.sandbox_permissions,
             justification: args.justification.as_deref(),
             ..EscalationRequest::default()
         };
-        Ok(plea.apply_to(Intent::nothing()))
+        Ok(escalation.apply_to(Intent::nothing()))
     }
 
     async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let began = Instant::now();
         let session = find_session(&self.0, args.session_id)?;
-        let mut deltas = OutputStreamer::for_session(&session, cx);
-        end_command(&session, None, &mut deltas).await;
-        let report = CommandReport::new(&session, deltas, began, args.max_output_tokens, cx).await;
+        let mut streamer = OutputStreamer::for_session(&session, cx);
+        end_command(&session, None, &mut streamer).await;
+        let report = CommandReport::new(&session, streamer, began, args.max_output_tokens, cx).await;
         if report.is_over() {
             self.0.sessions.forget(session.id());
         }

@@ -66,8 +66,12 @@ pub(crate) struct LineRequest {
 }
 
 /// Reads the requested lines.
-pub(crate) fn read_window(file: &mut dyn Read, ask: LineRequest, stop: &StopFlag) -> io::Result<LineWindow> {
-    let mut scan = LineScan::new(ask);
+pub(crate) fn read_window(
+    file: &mut dyn Read,
+    request: LineRequest,
+    stop: &StopFlag,
+) -> io::Result<LineWindow> {
+    let mut scan = LineScan::new(request);
     let mut buffer = vec![0; SCAN_BUFFER_BYTES];
     // ends: every round reads on in the file, or stops
     loop {
@@ -75,12 +79,12 @@ pub(crate) fn read_window(file: &mut dyn Read, ask: LineRequest, stop: &StopFlag
         if read == 0 {
             let total = scan.line - 1 + u64::from(scan.line_open);
             let ending = if scan.line_open { FileEnding::NoNewline } else { FileEnding::Newline };
-            return Ok(LineWindow { first: ask.start, lines: scan.lines, total: Some(total), ending });
+            return Ok(LineWindow { first: request.start, lines: scan.lines, total: Some(total), ending });
         }
         scan.feed(&buffer[..read]);
         if scan.bytes_after_window > MAX_COUNT_AHEAD_BYTES {
             return Ok(LineWindow {
-                first: ask.start,
+                first: request.start,
                 lines: scan.lines,
                 total: None,
                 ending: FileEnding::Unread,
@@ -141,8 +145,16 @@ enum ScanPhase {
 }
 
 impl LineScan {
-    fn new(ask: LineRequest) -> Self {
-        Self { request: ask, phase: ScanPhase::Skip, line: 1, line_open: false, lines: Vec::new(), held_bytes: 0, bytes_after_window: 0 }
+    fn new(request: LineRequest) -> Self {
+        Self {
+            request,
+            phase: ScanPhase::Skip,
+            line: 1,
+            line_open: false,
+            lines: Vec::new(),
+            held_bytes: 0,
+            bytes_after_window: 0,
+        }
     }
 
     fn feed(&mut self, mut bytes: &[u8]) {

@@ -53,8 +53,8 @@ impl ToolHandler for ListDir {
         &[("dir_path", "path"), ("depth", "max_depth")];
     const LANE: Lane = Lane::Shared;
 
-    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        Ok(Intent::read(place.resolve_path("path", &args.path)?))
+    fn intent(&self, args: &Args, working_dir: &WorkingDir) -> Result<Intent, ToolError> {
+        Ok(Intent::read(working_dir.resolve_path("path", &args.path)?))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
@@ -63,12 +63,12 @@ impl ToolHandler for ListDir {
         let (args, permit) = (args.clone(), permit.clone());
         let room = cx.output_budget().saturating_sub(RESERVED_BYTES).max(RESERVED_BYTES);
         cx.run_blocking(move |stop| {
-            let (door, start) = look_up(&permit, &path)?;
+            let (fs, start) = look_up(&permit, &path)?;
             let offset = args.offset.unwrap_or(1);
             let limit = u64::from(args.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT));
             let mut page =
                 ListingPage { offset, limit, room, seen: 0, text: String::new(), shown: 0, full: false };
-            let walked = page.fill(&door, &start, &args, pattern.as_ref(), stop)?;
+            let walked = page.fill(&fs, &start, &args, pattern.as_ref(), stop)?;
             if offset > 1 && page.shown == 0 {
                 let why = format!("there are only {}", format_count(page.seen, "entry"));
                 return Err(ToolError::bad_argument("offset", why));
@@ -104,7 +104,7 @@ pub(crate) fn parse_glob(argument: &str, pattern: &str) -> Result<PathGlob, Tool
     if let Some(why) = why {
         return Err(ToolError::bad_argument(argument, why));
     }
-    let (pattern, directories) = match pattern.strip_suffix('/') {
+    let (pattern, directories_only) = match pattern.strip_suffix('/') {
         Some(pattern) => (pattern, true),
         None => (pattern, false),
     };
@@ -117,7 +117,7 @@ pub(crate) fn parse_glob(argument: &str, pattern: &str) -> Result<PathGlob, Tool
     let bad = |fault: globset::Error| {
         ToolError::bad_argument(argument, format!("it is not a glob: {}", fault.kind()))
     };
-    Ok(PathGlob { glob: glob.map_err(bad)?.compile_matcher(), directories_only: directories })
+    Ok(PathGlob { glob: glob.map_err(bad)?.compile_matcher(), directories_only })
 }
 
 /// The requested part of the listing.
@@ -134,7 +134,7 @@ struct ListingPage {
 impl ListingPage {
     fn fill(
         &mut self,
-        door: &ConfinedFs,
+        fs: &ConfinedFs,
         start: &FileHandle,
         args: &Args,
         pattern: Option<&PathGlob>,
@@ -150,7 +150,7 @@ impl ListingPage {
         let options = WalkOptions { ignore, max_depth, threads: 1 };
         let page = parking_lot::Mutex::new(self);
         let visitor = || |entry: &WalkEntry<'_>| page.lock().visit(entry, pattern);
-        door.walk(start, &options, &|| stop.is_requested(), visitor).map_err(fs_error)
+        fs.walk(start, &options, &|| stop.is_requested(), visitor).map_err(fs_error)
     }
 
     fn visit(&mut self, entry: &WalkEntry<'_>, pattern: Option<&PathGlob>) -> WalkControl {

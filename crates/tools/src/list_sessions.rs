@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tool::{Cx, Lane, ToolError, ToolHandler, ToolJob, ToolOutput, WorkingDir};
 
-use crate::commands::{CommandRunner, EscalationRequest, ESCALATION_ARGS, SandboxPermissions, signal_name};
+use crate::commands::{CommandRunner, ESCALATION_ARGS, EscalationRequest, SandboxPermissions, signal_name};
 use crate::text_format::{format_count, format_path};
 
 /// Characters of a command that are shown.
@@ -37,12 +37,12 @@ impl ToolHandler for ListSessionsTool {
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
-        let plea = EscalationRequest {
+        let escalation = EscalationRequest {
             permissions: args.sandbox_permissions,
             justification: args.justification.as_deref(),
             ..EscalationRequest::default()
         };
-        Ok(plea.apply_to(Intent::nothing()))
+        Ok(escalation.apply_to(Intent::nothing()))
     }
 
     async fn run(&self, _: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
@@ -77,22 +77,22 @@ fn describe_state(session: &ProcessSession) -> String {
 }
 
 fn format_session(session: &ProcessSession) -> String {
-    let about = session.origin();
-    let terminal = if about.terminal { ", terminal" } else { "" };
+    let origin = session.origin();
+    let terminal = if origin.terminal { ", terminal" } else { "" };
     let pid = session.pid().map(|pid| format!(", pid {pid}")).unwrap_or_default();
     format!(
         "{}: {} for {:.1} s{pid}{terminal}, lives as long as {}, {} not read: `{}` in {}",
         session.id(),
         describe_state(session),
         session.wall_time().as_secs_f64(),
-        match about.lifetime {
+        match origin.lifetime {
             Lifetime::Turn => "the turn",
             Lifetime::Session => "the session",
             Lifetime::Keep => "this process",
         },
         format_count(session.pending_output(), "byte"),
-        abridge_command(&about.command),
-        format_path(&about.workdir),
+        abridge_command(&origin.command),
+        format_path(&origin.workdir),
     )
 }
 
@@ -104,16 +104,16 @@ fn abridge_command(command: &str) -> String {
 }
 
 fn session_json(session: &ProcessSession) -> Value {
-    let about = session.origin();
+    let origin = session.origin();
     json!({
         "session_id": session.id(),
         "state": describe_state(session),
         "pid": session.pid(),
-        "command": about.command,
-        "workdir": about.workdir,
-        "tty": about.terminal,
-        "lifetime": about.lifetime.as_str(),
-        "owner": about.owner,
+        "command": origin.command,
+        "workdir": origin.workdir,
+        "tty": origin.terminal,
+        "lifetime": origin.lifetime.as_str(),
+        "owner": origin.owner,
         "wall_time_seconds": session.wall_time().as_secs_f64(),
         "unread_bytes": session.pending_output(),
     })

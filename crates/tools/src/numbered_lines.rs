@@ -35,8 +35,8 @@ pub(crate) enum RangeCoverage {
 
 impl NumberedLines {
     /// Decodes the lines of `window` and collects remarks about the file.
-    pub(crate) fn new(window: &LineWindow, encoding: &'static Encoding, nature: ContentKind) -> Self {
-        let decoder = if matches!(nature, ContentKind::Utf16(_)) { UTF_8 } else { encoding };
+    pub(crate) fn new(window: &LineWindow, encoding: &'static Encoding, content_kind: ContentKind) -> Self {
+        let decoder = if matches!(content_kind, ContentKind::Utf16(_)) { UTF_8 } else { encoding };
         let last = window.first - 1 + window.lines.len() as u64;
         let mut remarks = Vec::new();
         if window.lines.first().is_some_and(|line| window.first == 1 && line.bytes.starts_with(BOM)) {
@@ -53,12 +53,13 @@ impl NumberedLines {
         if window.ending == FileEnding::NoNewline && Some(last) == window.total {
             remarks.push("no newline at the end");
         }
-        let whole = if Some(last) == window.total { RangeCoverage::Complete } else { RangeCoverage::MoreFollows };
+        let coverage =
+            if Some(last) == window.total { RangeCoverage::Complete } else { RangeCoverage::MoreFollows };
         let mut lines: Vec<String> = window.lines.iter().map(|line| format_line(line, decoder)).collect();
         if let Some(first) = lines.first_mut().filter(|first| first.starts_with('\u{feff}')) {
             first.remove(0);
         }
-        Self { first: window.first, lines, total: window.total, encoding, remarks, coverage: whole }
+        Self { first: window.first, lines, total: window.total, encoding, remarks, coverage }
     }
 
     /// Formats the lines and remarks within `room` bytes.

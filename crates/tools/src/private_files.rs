@@ -12,8 +12,10 @@ pub(crate) struct PrivateFiles {
 
 impl PrivateFiles {
     /// Selects the private files among `paths`, which are real paths or relative to the working directory.
-    pub(crate) fn among<'a>(paths: impl Iterator<Item = &'a str>, reach: &ReadScope) -> Self {
-        let own = |path: &Path| Some((reach.session_spelling(path), reach.replaced_place(path)?.to_owned()));
+    pub(crate) fn among<'a>(paths: impl Iterator<Item = &'a str>, read_scope: &ReadScope) -> Self {
+        let own = |path: &Path| {
+            Some((read_scope.session_spelling(path), read_scope.replaced_place(path)?.to_owned()))
+        };
         Self { files: paths.map(Path::new).filter(|path| path.is_absolute()).filter_map(own).collect() }
     }
 

@@ -37,8 +37,8 @@ pub(crate) struct ReadFile {
 }
 
 impl ReadFile {
-    pub(crate) fn new(pictures: ImageSettings, edits: Arc<EditTracker>) -> Self {
-        Self { image_settings: pictures, edit_tracker: edits }
+    pub(crate) fn new(image_settings: ImageSettings, edit_tracker: Arc<EditTracker>) -> Self {
+        Self { image_settings, edit_tracker }
     }
 }
 
@@ -90,34 +90,34 @@ impl ToolHandler for ReadFile {
         &[("file_path", "path"), ("offset", "start_line"), ("limit", "max_lines")];
     const LANE: Lane = Lane::Shared;
 
-    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        Ok(Intent::read(place.resolve_path("path", &args.path)?))
+    fn intent(&self, args: &Args, working_dir: &WorkingDir) -> Result<Intent, ToolError> {
+        Ok(Intent::read(working_dir.resolve_path("path", &args.path)?))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let path = cx.working_dir().resolve_path("path", &args.path)?;
-        let (args, permit, pictures) = (args.clone(), permit.clone(), self.image_settings);
-        let edits = Arc::clone(&self.edit_tracker);
+        let (args, permit, image_settings) = (args.clone(), permit.clone(), self.image_settings);
+        let edit_tracker = Arc::clone(&self.edit_tracker);
         let room = cx.output_budget().saturating_sub(RESERVED_BYTES).max(RESERVED_BYTES);
         cx.run_blocking(move |stop| {
-            let (_, found) = look_up(&permit, &path)?;
-            if found.kind() == FileKind::Directory {
+            let (_, handle) = look_up(&permit, &path)?;
+            if handle.kind() == FileKind::Directory {
                 let path = path.display();
                 return Err(ToolError::io(format!(
                     "`{path}` is a directory; use list_dir to see what is in it"
                 )));
             }
-            let text = TextFileReader { path, handle: found, room, stop };
+            let text = TextFileReader { path, handle, room, stop };
             let head = text.read_head()?;
             match encoding::detect_content(&head) {
                 // For a model without image support, an image is a binary file like any other.
-                ContentKind::Binary if pictures.model_accepts_images && image_file::is_image(&head) => {
-                    image_file::load_image(&text.path, &text.handle, pictures)
+                ContentKind::Binary if image_settings.model_accepts_images && image_file::is_image(&head) => {
+                    image_file::load_image(&text.path, &text.handle, image_settings)
                 }
                 ContentKind::Binary => Ok(ToolOutput::text(text.describe_binary(&head))),
-                nature @ (ContentKind::Text | ContentKind::Utf16(_)) => {
-                    let answer = text.to_output(&args, nature)?;
-                    edits.record_read(&text.handle);
+                content_kind @ (ContentKind::Text | ContentKind::Utf16(_)) => {
+                    let answer = text.to_output(&args, content_kind)?;
+                    edit_tracker.record_read(&text.handle);
                     Ok(answer)
                 }
             }
@@ -148,7 +148,8 @@ impl TextFileReader<'_> {
 
     fn describe_binary(&self, head: &[u8]) -> String {
         let kind = infer::get(head).map_or("of no known kind", |kind| kind.mime_type());
-        let bytes: Vec<String> = head.iter().take(SHOWN_BINARY_BYTES).map(|byte| format!("{byte:02x}")).collect();
+        let bytes: Vec<String> =
+            head.iter().take(SHOWN_BINARY_BYTES).map(|byte| format!("{byte:02x}")).collect();
         format!(
             "`{}` is a binary file ({kind}, {}), so its text is not shown; it begins with {}",
             self.path.display(),
@@ -157,62 +158,75 @@ impl TextFileReader<'_> {
         )
     }
 
-    fn to_output(&self, args: &Args, nature: ContentKind) -> Result<ToolOutput, ToolError> {
+    fn to_output(&self, args: &Args, content_kind: ContentKind) -> Result<ToolOutput, ToolError> {
         let max = args.max_lines.unwrap_or(DEFAULT_LINES) as usize;
         let shown = match args.mode.unwrap_or(ReadMode::Slice) {
-            ReadMode::Slice => self.read_slice(args, max, nature)?,
-            ReadMode::Indentation => self.read_block(args, max, nature)?,
+            ReadMode::Slice => self.read_slice(args, max, content_kind)?,
+            ReadMode::Indentation => self.read_block(args, max, content_kind)?,
         };
         Ok(shown.into_output(&self.path, self.room))
     }
 
-    fn read_slice(&self, args: &Args, max: usize, nature: ContentKind) -> Result<NumberedLines, ToolError> {
-        let start = self.resolve_start(args.start_line.unwrap_or(1), nature)?;
+    fn read_slice(
+        &self,
+        args: &Args,
+        max: usize,
+        content_kind: ContentKind,
+    ) -> Result<NumberedLines, ToolError> {
+        let start = self.resolve_start(args.start_line.unwrap_or(1), content_kind)?;
         if args.end_line.is_some_and(|end| end < start) {
             return Err(ToolError::bad_argument("end_line", format!("it is before the start line, {start}")));
         }
         let wanted =
             args.end_line.map_or(usize::MAX, |end| usize::try_from(end - start + 1).unwrap_or(usize::MAX));
-        let window = self.read_slice_window(start, wanted.min(max), nature)?;
-        let mut shown = self.number_lines(&window, ("start_line", start), nature)?;
+        let window = self.read_slice_window(start, wanted.min(max), content_kind)?;
+        let mut shown = self.number_lines(&window, ("start_line", start), content_kind)?;
         if shown.lines.len() == wanted {
             shown.coverage = RangeCoverage::Complete;
         }
         Ok(shown)
     }
 
-    fn read_block(&self, args: &Args, max: usize, nature: ContentKind) -> Result<NumberedLines, ToolError> {
-        let wish = args.indentation.clone().unwrap_or_default();
-        let (argument, anchor) = match wish.anchor_line {
+    fn read_block(
+        &self,
+        args: &Args,
+        max: usize,
+        content_kind: ContentKind,
+    ) -> Result<NumberedLines, ToolError> {
+        let indentation = args.indentation.clone().unwrap_or_default();
+        let (argument, anchor) = match indentation.anchor_line {
             Some(anchor) => ("indentation.anchor_line", anchor),
-            None => ("start_line", self.resolve_start(args.start_line.unwrap_or(1), nature)?),
+            None => ("start_line", self.resolve_start(args.start_line.unwrap_or(1), content_kind)?),
         };
-        let limit = wish.max_lines.map_or(max, |most| most as usize).min(max).min(DEFAULT_LINES as usize);
+        let limit =
+            indentation.max_lines.map_or(max, |most| most as usize).min(max).min(DEFAULT_LINES as usize);
         let before = (limit as u64).min(anchor - 1);
         // All lines around the anchor, as the block may be anywhere among them; their number and length are bounded.
         let (start, count) = (anchor - before, limit * 2 + 1);
-        let window =
-            self.read_window(LineRequest { start, count, line_bytes: MAX_LINE_BYTES, bytes: usize::MAX }, nature)?;
-        let mut shown = self.number_lines(&window, (argument, anchor), nature)?;
+        let window = self.read_window(
+            LineRequest { start, count, line_bytes: MAX_LINE_BYTES, bytes: usize::MAX },
+            content_kind,
+        )?;
+        let mut shown = self.number_lines(&window, (argument, anchor), content_kind)?;
         let at = usize::try_from(before).unwrap_or(usize::MAX);
         if at >= shown.lines.len() {
             return Err(self.past_end_error(argument, anchor, shown.total));
         }
-        let choice = BlockOptions {
-            levels: wish.max_levels.unwrap_or(0),
-            siblings: if wish.include_siblings.unwrap_or(false) {
+        let options = BlockOptions {
+            levels: indentation.max_levels.unwrap_or(0),
+            siblings: if indentation.include_siblings.unwrap_or(false) {
                 SiblingLines::Include
             } else {
                 SiblingLines::LeaveOut
             },
-            header: if wish.include_header.unwrap_or(true) {
+            header: if indentation.include_header.unwrap_or(true) {
                 HeaderLines::Include
             } else {
                 HeaderLines::LeaveOut
             },
             limit,
         };
-        let range = code_block::find_block(&shown.lines, at, choice);
+        let range = code_block::find_block(&shown.lines, at, options);
         shown.first += range.start as u64;
         shown.coverage = if range.len() < limit { RangeCoverage::Complete } else { RangeCoverage::BlockCut };
         shown.lines = shown.lines[range].to_vec();
@@ -220,30 +234,38 @@ impl TextFileReader<'_> {
     }
 
     /// Converts the first line to a number from 1; a negative number counts from the end.
-    fn resolve_start(&self, line: i64, nature: ContentKind) -> Result<u64, ToolError> {
+    fn resolve_start(&self, line: i64, content_kind: ContentKind) -> Result<u64, ToolError> {
         match u64::try_from(line) {
             Ok(0) => Err(ToolError::bad_argument("start_line", "lines are counted from 1")),
             Ok(line) => Ok(line),
             Err(_) => {
-                let total = line_window::count_lines(&mut *self.reader(nature)?, self.stop);
+                let total = line_window::count_lines(&mut *self.reader(content_kind)?, self.stop);
                 let total = total.map_err(|fault| read_error(&self.path, &fault))?;
                 Ok((total + 1).saturating_sub(line.unsigned_abs()).max(1))
             }
         }
     }
 
-    fn read_slice_window(&self, start: u64, count: usize, nature: ContentKind) -> Result<LineWindow, ToolError> {
-        self.read_window(LineRequest { start, count, line_bytes: MAX_LINE_BYTES, bytes: self.room }, nature)
+    fn read_slice_window(
+        &self,
+        start: u64,
+        count: usize,
+        content_kind: ContentKind,
+    ) -> Result<LineWindow, ToolError> {
+        self.read_window(
+            LineRequest { start, count, line_bytes: MAX_LINE_BYTES, bytes: self.room },
+            content_kind,
+        )
     }
 
-    fn read_window(&self, ask: LineRequest, nature: ContentKind) -> Result<LineWindow, ToolError> {
-        line_window::read_window(&mut *self.reader(nature)?, ask, self.stop)
+    fn read_window(&self, request: LineRequest, content_kind: ContentKind) -> Result<LineWindow, ToolError> {
+        line_window::read_window(&mut *self.reader(content_kind)?, request, self.stop)
             .map_err(|fault| read_error(&self.path, &fault))
     }
 
-    fn reader(&self, nature: ContentKind) -> Result<Box<dyn Read>, ToolError> {
+    fn reader(&self, content_kind: ContentKind) -> Result<Box<dyn Read>, ToolError> {
         let file = self.open()?;
-        match nature {
+        match content_kind {
             ContentKind::Utf16(_) => Ok(Box::new(DecodeReaderBytesBuilder::new().build(file))),
             ContentKind::Text | ContentKind::Binary => Ok(Box::new(file)),
         }
@@ -254,21 +276,21 @@ impl TextFileReader<'_> {
     fn number_lines(
         &self,
         window: &LineWindow,
-        asked: (&str, u64),
-        nature: ContentKind,
+        requested: (&str, u64),
+        content_kind: ContentKind,
     ) -> Result<NumberedLines, ToolError> {
-        let (argument, line) = asked;
+        let (argument, line) = requested;
         let empty = window.lines.is_empty() && window.total == Some(0) && line == 1;
         if window.lines.is_empty() && !empty {
             return Err(self.past_end_error(argument, line, window.total));
         }
-        let encoding = match nature {
+        let encoding = match content_kind {
             ContentKind::Utf16(encoding) => encoding,
             ContentKind::Text | ContentKind::Binary => {
                 encoding::guess_encoding(window.lines.iter().map(|line| (&line.bytes[..], line.cut())))
             }
         };
-        Ok(NumberedLines::new(window, encoding, nature))
+        Ok(NumberedLines::new(window, encoding, content_kind))
     }
 
     fn past_end_error(&self, argument: &str, line: u64, total: Option<u64>) -> ToolError {

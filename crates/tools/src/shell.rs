@@ -60,30 +60,31 @@ impl ToolHandler for ShellTool {
         ("working_directory", "workdir"),
         ("request_permission_elevation", "with_escalated_permissions"),
     ];
-    const HIDDEN_ARGS: &'static [&'static str] = &["with_escalated_permissions", "prefix_rule", "env", "user"];
+    const HIDDEN_ARGS: &'static [&'static str] =
+        &["with_escalated_permissions", "prefix_rule", "env", "user"];
     const ADVERTISED_TYPES: &'static [(&'static str, JsonType)] = &[("command", JsonType::Array)];
     const JOB: ToolJob = ToolJob::Shell(ShellForm::Argv);
 
-    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, working_dir: &WorkingDir) -> Result<Intent, ToolError> {
         check_user(args.user.as_deref())?;
-        let intent = Intent::run(self.argv(args)?, &resolve_workdir(args.workdir.as_deref(), place)?);
-        let plea = EscalationRequest {
+        let intent = Intent::run(self.argv(args)?, &resolve_workdir(args.workdir.as_deref(), working_dir)?);
+        let escalation = EscalationRequest {
             permissions: args.sandbox_permissions,
             escalated: args.with_escalated_permissions,
             justification: args.justification.as_deref(),
             prefix_rule: args.prefix_rule.as_deref(),
         };
-        Ok(plea.apply_to(intent))
+        Ok(escalation.apply_to(intent))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        let wanted = CommandRequest {
+        let request = CommandRequest {
             argv: self.argv(args)?,
             command_text: args.command.display_text(),
             workdir: args.workdir.as_deref(),
             stdio: Stdio::NoInput,
             lifetime: Lifetime::Session,
         };
-        self.0.run_once(wanted, args.timeout_ms, permit, cx).await
+        self.0.run_once(request, args.timeout_ms, permit, cx).await
     }
 }

@@ -58,25 +58,25 @@ impl ToolHandler for ShellCommand {
     const ADVERTISED_TYPES: &'static [(&'static str, JsonType)] = &[("command", JsonType::String)];
     const JOB: ToolJob = ToolJob::Shell(ShellForm::Script);
 
-    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        let intent = Intent::run(self.argv(args)?, &resolve_workdir(args.workdir.as_deref(), place)?);
-        let plea = EscalationRequest {
+    fn intent(&self, args: &Args, working_dir: &WorkingDir) -> Result<Intent, ToolError> {
+        let intent = Intent::run(self.argv(args)?, &resolve_workdir(args.workdir.as_deref(), working_dir)?);
+        let escalation = EscalationRequest {
             permissions: args.sandbox_permissions,
             escalated: args.with_escalated_permissions,
             justification: args.justification.as_deref(),
             prefix_rule: args.prefix_rule.as_deref(),
         };
-        Ok(plea.apply_to(intent))
+        Ok(escalation.apply_to(intent))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        let wanted = CommandRequest {
+        let request = CommandRequest {
             argv: self.argv(args)?,
             command_text: args.command.display_text(),
             workdir: args.workdir.as_deref(),
             stdio: Stdio::NoInput,
             lifetime: Lifetime::Session,
         };
-        self.0.run_once(wanted, args.timeout_ms, permit, cx).await
+        self.0.run_once(request, args.timeout_ms, permit, cx).await
     }
 }

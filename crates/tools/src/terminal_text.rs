@@ -61,15 +61,15 @@ pub(crate) struct RenderedOutput {
 /// Renders an output in at most `budget` bytes, or in as many as the truncation marker needs. Only truncated output is
 /// kept in a file.
 pub(crate) fn render_within(captured: &mut Captured, terminal: bool, budget: usize) -> RenderedOutput {
-    let shown = if terminal { render_terminal } else { render_piped };
+    let render_bytes = if terminal { render_terminal } else { render_piped };
     let known = if captured.omitted == 0 && captured.tail.is_empty() {
-        CapturedText::Whole(shown(&captured.head))
+        CapturedText::Whole(render_bytes(&captured.head))
     } else if captured.omitted == 0 {
-        CapturedText::Whole(shown(&[&*captured.head, &*captured.tail].concat()))
+        CapturedText::Whole(render_bytes(&[&*captured.head, &*captured.tail].concat()))
     } else {
         let (head, tail) = trim_to_chars(&captured.head, &captured.tail);
         let omitted = captured.bytes() - (head.len() + tail.len()) as u64;
-        CapturedText::HeadAndTail { head: shown(head), omitted, tail: shown(tail) }
+        CapturedText::HeadAndTail { head: render_bytes(head), omitted, tail: render_bytes(tail) }
     };
     let tokens = captured.bytes().div_ceil(BYTES_PER_TOKEN as u64);
     let lines = captured.lines;
@@ -79,12 +79,12 @@ pub(crate) fn render_within(captured: &mut Captured, terminal: bool, budget: usi
         }
         known => {
             let kept = captured.keep_all();
-            let (text, cut) = known.truncate(budget, &describe_kept_file(&kept));
-            let kept = match kept {
+            let (text, omitted) = known.truncate(budget, &describe_kept_file(&kept));
+            let output_file = match kept {
                 KeptOutput::Whole(path) | KeptOutput::Part { path, .. } => Some(path),
                 KeptOutput::NotKept(_) => None,
             };
-            RenderedOutput { text, omitted: Some(cut), output_file: kept, tokens, lines }
+            RenderedOutput { text, omitted: Some(omitted), output_file, tokens, lines }
         }
     }
 }

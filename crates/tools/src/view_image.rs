@@ -14,8 +14,8 @@ pub(crate) struct ViewImage {
 }
 
 impl ViewImage {
-    pub(crate) fn new(pictures: ImageSettings) -> Self {
-        Self { image_settings: pictures }
+    pub(crate) fn new(image_settings: ImageSettings) -> Self {
+        Self { image_settings }
     }
 }
 
@@ -46,16 +46,16 @@ impl ToolHandler for ViewImage {
     const LANE: Lane = Lane::Shared;
     const NEEDS: RequiredCapability = RequiredCapability::ImageInput;
 
-    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        Ok(Intent::read(place.resolve_path("path", &args.path)?))
+    fn intent(&self, args: &Args, working_dir: &WorkingDir) -> Result<Intent, ToolError> {
+        Ok(Intent::read(working_dir.resolve_path("path", &args.path)?))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let path = cx.working_dir().resolve_path("path", &args.path)?;
-        let (permit, pictures) = (permit.clone(), self.image_settings);
+        let (permit, image_settings) = (permit.clone(), self.image_settings);
         cx.run_blocking(move |_| {
             let (_, found) = look_up(&permit, &path)?;
-            image_file::load_image(&path, &found, pictures)
+            image_file::load_image(&path, &found, image_settings)
         })
         .await
     }

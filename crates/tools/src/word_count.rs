@@ -27,8 +27,8 @@ impl ToolHandler for WordCount {
     const ABOUT: &'static str = "Counts the words of a text file.";
     const LANE: Lane = Lane::Shared;
 
-    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        Ok(Intent::read(place.resolve_path("path", &args.path)?))
+    fn intent(&self, args: &Args, working_dir: &WorkingDir) -> Result<Intent, ToolError> {
+        Ok(Intent::read(working_dir.resolve_path("path", &args.path)?))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {

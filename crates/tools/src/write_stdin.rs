@@ -11,8 +11,8 @@ use serde::Deserialize;
 use tool::{Cx, ToolError, ToolHandler, ToolJob, ToolOutput, WorkingDir};
 
 use crate::commands::{
-    CommandReport, CommandRunner, EscalationRequest, OutputStreamer, ESCALATION_ARGS, ReportLabels, SandboxPermissions,
-    WaitOptions, WaitResult, wait_for_command,
+    CommandReport, CommandRunner, ESCALATION_ARGS, EscalationRequest, OutputStreamer, ReportLabels,
+    SandboxPermissions, WaitOptions, WaitResult, wait_for_command,
 };
 use crate::terminal_screen::render_screen;
 
@@ -63,7 +63,7 @@ impl ToolHandler for WriteStdin {
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("input", "chars")];
 
     fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
-        let plea = EscalationRequest {
+        let escalation = EscalationRequest {
             permissions: args.sandbox_permissions,
             justification: args.justification.as_deref(),
             ..EscalationRequest::default()
@@ -74,9 +74,13 @@ impl ToolHandler for WriteStdin {
         let session = self.0.sessions.find(args.session_id).filter(|_| types);
         let effect = session.map(|session| {
             let confined = session.confinement().is_some();
-            Effect::SendInput(ProgramInput { command_line: session.origin().command.clone(), text: chars, confined })
+            Effect::SendInput(ProgramInput {
+                command_line: session.origin().command.clone(),
+                text: chars,
+                confined,
+            })
         });
-        Ok(plea.apply_to(Intent::from_effects(effect.into_iter().collect())))
+        Ok(escalation.apply_to(Intent::from_effects(effect.into_iter().collect())))
     }
 
     async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
@@ -92,15 +96,15 @@ impl ToolHandler for WriteStdin {
             (true, _) => asked.clamp(MIN_POLL_MS, MAX_POLL_MS),
             (false, _) => asked.clamp(DEFAULT_YIELD_MS, MAX_YIELD_MS),
         };
-        let until = Instant::now() + Duration::from_millis(wait);
-        let wait = WaitOptions { deadline: until, stop_at_prompt: true, stop_at_exit: false };
+        let deadline = Instant::now() + Duration::from_millis(wait);
+        let wait = WaitOptions { deadline, stop_at_prompt: true, stop_at_exit: false };
         // A screen request consumes no output, so it streams nothing.
-        let mut deltas = if args.screen == Some(true) {
+        let mut streamer = if args.screen == Some(true) {
             OutputStreamer::disabled()
         } else {
             OutputStreamer::for_session(&session, cx)
         };
-        let outcome = match wait_for_command(&session, None, &mut deltas, wait, cx).await {
+        let outcome = match wait_for_command(&session, None, &mut streamer, wait, cx).await {
             // Ending the wait does not end the session.
             WaitResult::Halted(_) => WaitResult::StillRunning,
             other => other,
@@ -112,7 +116,7 @@ impl ToolHandler for WriteStdin {
             let report = CommandReport::without_output(&session, began).with_text(drawn);
             return Ok(report.to_output(report.ending(outcome), ReportLabels::Session));
         }
-        let report = CommandReport::new(&session, deltas, began, args.max_output_tokens, cx).await;
+        let report = CommandReport::new(&session, streamer, began, args.max_output_tokens, cx).await;
         if report.is_over() {
             self.0.sessions.forget(session.id());
         }
@@ -152,8 +156,8 @@ fn resize(session: &ProcessSession, args: &Args) -> Result<(), ToolError> {
     };
     let size = PtySize { rows: args.rows.unwrap_or(rows), cols: args.cols.unwrap_or(cols) };
     if args.rows.is_some() || args.cols.is_some() {
-        let told = session.resize(size);
-        told.map_err(|error| ToolError::io(format!("the terminal could not be resized: {error}")))?;
+        let resized = session.resize(size);
+        resized.map_err(|error| ToolError::io(format!("the terminal could not be resized: {error}")))?;
     }
     Ok(())
 }

@@ -49,9 +49,11 @@ impl AssistantTurn {
 
     /// Returns a turn that consists of calls alone.
     pub fn from_calls(dialect: Dialect, calls: impl IntoIterator<Item = ToolCall>) -> Self {
-        let mut said = Self::new(dialect);
-        calls.into_iter().for_each(|call| said.push(TurnPiece { content: TurnContent::Call(call), raw: None }));
-        said
+        let mut turn = Self::new(dialect);
+        calls
+            .into_iter()
+            .for_each(|call| turn.push(TurnPiece { content: TurnContent::Call(call), raw: None }));
+        turn
     }
 
     /// Returns the API that the turn came from.
@@ -159,20 +161,20 @@ impl TurnContent {
 mod tests {
     use super::*;
 
-    fn piece(what: TurnContent) -> TurnPiece {
-        TurnPiece { content: what, raw: None }
+    fn piece(content: TurnContent) -> TurnPiece {
+        TurnPiece { content, raw: None }
     }
 
     #[test]
     fn an_id_is_taken_once_and_blank_text_is_nothing() {
-        let mut said = AssistantTurn::new(Dialect::Chat);
-        said.push(piece(TurnContent::Text(" \n".to_owned())));
-        assert!(said.is_empty());
-        said.push(piece(TurnContent::Call(ToolCall::function("a", "read", "{}"))));
-        said.push(piece(TurnContent::Unread(ToolCall::function("a", "list", "{}"), "why".to_owned())));
-        said.push(piece(TurnContent::Lost("lost".to_owned())));
-        assert_eq!(said.calls().count(), 1);
-        assert_eq!(said.unread_calls().count(), 0);
-        assert_eq!(said.lost_calls().collect::<Vec<_>>(), ["lost"]);
+        let mut turn = AssistantTurn::new(Dialect::Chat);
+        turn.push(piece(TurnContent::Text(" \n".to_owned())));
+        assert!(turn.is_empty());
+        turn.push(piece(TurnContent::Call(ToolCall::function("a", "read", "{}"))));
+        turn.push(piece(TurnContent::Unread(ToolCall::function("a", "list", "{}"), "why".to_owned())));
+        turn.push(piece(TurnContent::Lost("lost".to_owned())));
+        assert_eq!(turn.calls().count(), 1);
+        assert_eq!(turn.unread_calls().count(), 0);
+        assert_eq!(turn.lost_calls().collect::<Vec<_>>(), ["lost"]);
     }
 }

@@ -97,7 +97,8 @@ impl CallReader {
             DialectCallReader::Chat(reader) => reader.is_idle(),
             DialectCallReader::Responses(_) | DialectCallReader::Anthropic(_) => true,
         };
-        let mut before = if self.response_tracker.starts_new_response(piece, idle) { self.finish() } else { Vec::new() };
+        let mut before =
+            if self.response_tracker.starts_new_response(piece, idle) { self.finish() } else { Vec::new() };
         let readings = self.parse_event(json);
         if piece == ResponseFragment::Item {
             readings.iter().for_each(|reading| self.deduplicator.forget(reading));

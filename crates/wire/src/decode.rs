@@ -81,14 +81,14 @@ enum DialectDecoder {
 impl Dialect {
     /// Returns a decoder for one response of the model.
     pub fn stream_decoder(self) -> StreamDecoder {
-        let ear = match self {
+        let dialect_decoder = match self {
             Self::Responses => DialectDecoder::Responses(responses::ResponsesStreamDecoder::default()),
             Self::Chat => DialectDecoder::Chat(chat::ChatStreamDecoder::default()),
             Self::Anthropic => DialectDecoder::Anthropic(anthropic::AnthropicStreamDecoder::default()),
         };
         StreamDecoder {
             calls: CallReader::for_one_response(self),
-            dialect_decoder: ear,
+            dialect_decoder,
             accumulator: ResponseAccumulator::new(self),
         }
     }
@@ -102,9 +102,9 @@ impl StreamDecoder {
         }
         self.accumulator.add_parsed_calls(self.calls.push(json));
         match &mut self.dialect_decoder {
-            DialectDecoder::Responses(ear) => ear.decode_event(json, &mut self.accumulator),
-            DialectDecoder::Chat(ear) => ear.decode_event(json, &mut self.accumulator),
-            DialectDecoder::Anthropic(ear) => ear.decode_event(json, &mut self.accumulator),
+            DialectDecoder::Responses(decoder) => decoder.decode_event(json, &mut self.accumulator),
+            DialectDecoder::Chat(decoder) => decoder.decode_event(json, &mut self.accumulator),
+            DialectDecoder::Anthropic(decoder) => decoder.decode_event(json, &mut self.accumulator),
         }
         if self.accumulator.is_ending() {
             // Flushes the partial state of the ear and of the reader. The end itself is already set.
@@ -133,9 +133,9 @@ impl StreamDecoder {
     fn flush_partial(&mut self) -> ResponseEnd {
         self.accumulator.add_parsed_calls(self.calls.finish());
         match &mut self.dialect_decoder {
-            DialectDecoder::Responses(ear) => ear.finish(&mut self.accumulator),
-            DialectDecoder::Chat(ear) => ear.finish(&mut self.accumulator),
-            DialectDecoder::Anthropic(ear) => ear.finish(&mut self.accumulator),
+            DialectDecoder::Responses(decoder) => decoder.finish(&mut self.accumulator),
+            DialectDecoder::Chat(decoder) => decoder.finish(&mut self.accumulator),
+            DialectDecoder::Anthropic(decoder) => decoder.finish(&mut self.accumulator),
         }
     }
 }

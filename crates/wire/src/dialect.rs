@@ -36,7 +36,7 @@ impl Dialect {
     /// Returns the value of a request's `tools`: an array sorted by name. Equal specs give equal bytes.
     ///
     /// Tools that the API has no form for are left out: `local_shell` and `web_search` exist in Responses only.
-    pub fn tools(self, specs: &[&ToolSpec], style: &ApiCompat) -> Value {
+    pub fn tools(self, specs: &[&ToolSpec], compat: &ApiCompat) -> Value {
         let mut specs = specs.to_vec();
         specs.sort_by_key(|spec| spec.name());
         let hosted = specs.iter().any(|spec| matches!(spec, ToolSpec::WebSearch { .. }));
@@ -47,9 +47,9 @@ impl Dialect {
             specs.retain(|spec| !ours(spec));
         }
         let tools = specs.into_iter().filter_map(|spec| match self {
-            Self::Responses => Some(responses::tool_declaration(spec, style)),
-            Self::Chat => chat::tool_declaration(spec, style),
-            Self::Anthropic => anthropic::tool_declaration(spec, style),
+            Self::Responses => Some(responses::tool_declaration(spec, compat)),
+            Self::Chat => chat::tool_declaration(spec, compat),
+            Self::Anthropic => anthropic::tool_declaration(spec, compat),
         });
         with_sorted_keys(tools.collect())
     }

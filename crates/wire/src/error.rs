@@ -50,15 +50,15 @@ struct ServerErrorReport {
 impl Dialect {
     /// Parses an HTTP response with an error status. `retry_after` is the value of the `retry-after` header.
     pub fn http_error(self, status: u16, retry_after: Option<&str>, body: &str) -> ModelError {
-        let mut account = match serde_json::from_str::<Value>(body) {
+        let mut report = match serde_json::from_str::<Value>(body) {
             Ok(json) => ServerErrorReport::from_json(&json),
             Err(_) => {
                 ServerErrorReport { text: sanitize::describe_body(body), ..ServerErrorReport::default() }
             }
         };
-        account.status = Some(status);
-        account.retry_delay = retry_after.and_then(parse_retry_after).or(account.retry_delay);
-        account.into_model_error(self)
+        report.status = Some(status);
+        report.retry_delay = retry_after.and_then(parse_retry_after).or(report.retry_delay);
+        report.into_model_error(self)
     }
 
     /// Parses an error that a stream reports.
@@ -104,8 +104,8 @@ impl ServerErrorReport {
         let text = text.into_iter().find_map(Value::as_str).unwrap_or_default().to_owned();
         let words = [&error["code"], &error["type"], &error["status"]];
         let status = words.into_iter().find_map(Value::as_u64).and_then(|code| u16::try_from(code).ok());
-        let words = words.into_iter().filter_map(Value::as_str).map(str::to_owned).collect();
-        Self { status, identifiers: words, retry_delay: parse_delay_in_text(&text), text }
+        let identifiers = words.into_iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        Self { status, identifiers, retry_delay: parse_delay_in_text(&text), text }
     }
 
     fn into_model_error(self, dialect: Dialect) -> ModelError {

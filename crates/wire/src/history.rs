@@ -24,11 +24,11 @@ impl Dialect {
     /// Writes an assistant turn as history items; none if the turn has no content.
     ///
     /// A turn decoded by another dialect is reduced to its text and calls; its API-specific items are left out.
-    pub fn assistant_turn(self, said: &AssistantTurn) -> Vec<Value> {
+    pub fn assistant_turn(self, turn: &AssistantTurn) -> Vec<Value> {
         let items = match self {
-            Self::Responses => responses::assistant_items(said),
-            Self::Chat => chat::assistant_message(said).into_iter().collect(),
-            Self::Anthropic => anthropic::assistant_message(said).into_iter().collect(),
+            Self::Responses => responses::assistant_items(turn),
+            Self::Chat => chat::assistant_message(turn).into_iter().collect(),
+            Self::Anthropic => anthropic::assistant_message(turn).into_iter().collect(),
         };
         items.into_iter().map(with_sorted_keys).collect()
     }
@@ -40,18 +40,18 @@ impl Dialect {
     /// output is answered as interrupted.
     pub fn turn_replies<'a>(
         self,
-        said: &AssistantTurn,
+        turn: &AssistantTurn,
         outputs: impl IntoIterator<Item = (&'a CallId, &'a ToolOutput)>,
     ) -> Vec<Value> {
         let outputs: Vec<(&CallId, &ToolOutput)> = outputs.into_iter().collect();
         let unanswered = ToolOutput::failure(UNANSWERED);
-        let unread: Vec<(&ToolCall, ToolOutput)> = said.unread_calls().collect();
-        let read = said.calls().map(|call| {
+        let unread: Vec<(&ToolCall, ToolOutput)> = turn.unread_calls().collect();
+        let read = turn.calls().map(|call| {
             let found = outputs.iter().find(|(id, _)| **id == call.id);
             (call, found.map_or(&unanswered, |(_, output)| *output))
         });
         let mut items = self.answers(read.chain(unread.iter().map(|(call, output)| (*call, output))));
-        let lost: Vec<&str> = said.lost_calls().collect();
+        let lost: Vec<&str> = turn.lost_calls().collect();
         if !lost.is_empty() {
             items.push(self.user_message(&lost.join("\n"), &[]));
         }

@@ -21,11 +21,11 @@ pub enum MockOutput {
 
 impl Dialect {
     /// Returns the stream events of a response with these outputs. The response id is derived from `id`.
-    pub fn mock_stream(self, id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
+    pub fn mock_stream(self, id: &str, outputs: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
         let events = match self {
-            Self::Responses => responses_events(id, lines, usage),
-            Self::Chat => chat_events(id, lines, usage),
-            Self::Anthropic => anthropic_events(id, lines, usage),
+            Self::Responses => responses_events(id, outputs, usage),
+            Self::Chat => chat_events(id, outputs, usage),
+            Self::Anthropic => anthropic_events(id, outputs, usage),
         };
         events.into_iter().map(with_sorted_keys).collect()
     }
@@ -33,14 +33,14 @@ impl Dialect {
 
 impl Dialect {
     /// Returns the response as a whole, for requests that do not stream.
-    pub fn mock_response(self, id: &str, lines: &[MockOutput], usage: TokenUsage) -> Value {
-        let calls = lines.iter().any(|line| matches!(line, MockOutput::Call(_)));
-        let text: String = lines.iter().filter_map(MockOutput::as_text).collect();
-        let last = self.mock_stream(id, lines, usage).pop().unwrap_or_default();
+    pub fn mock_response(self, id: &str, outputs: &[MockOutput], usage: TokenUsage) -> Value {
+        let calls = outputs.iter().any(|line| matches!(line, MockOutput::Call(_)));
+        let text: String = outputs.iter().filter_map(MockOutput::as_text).collect();
+        let last = self.mock_stream(id, outputs, usage).pop().unwrap_or_default();
         with_sorted_keys(match self {
             Self::Responses => last["response"].clone(),
             Self::Chat => {
-                let calls_made: Vec<Value> = lines.iter().filter_map(MockOutput::as_call).map(|call| {
+                let calls_made: Vec<Value> = outputs.iter().filter_map(MockOutput::as_call).map(|call| {
                     json!({"id": call.id.as_str(), "type": "function", "function": {"name": call.name, "arguments": arguments_text(call)}})
                 }).collect();
                 let mut message = json!({"role": "assistant", "content": text});
@@ -58,7 +58,7 @@ impl Dialect {
                         json!({"type": "tool_use", "id": call.id.as_str(), "name": call.name, "input": arguments_object(call)})
                     }
                 };
-                let blocks: Vec<Value> = lines.iter().map(block).collect();
+                let blocks: Vec<Value> = outputs.iter().map(block).collect();
                 let usage = json!({"input_tokens": usage.input.saturating_sub(usage.cached), "cache_read_input_tokens": usage.cached, "output_tokens": usage.output});
                 json!({"id": format!("msg_{id}"), "type": "message", "role": "assistant", "model": "script", "content": blocks,
                     "stop_reason": if calls { "tool_use" } else { "end_turn" }, "stop_sequence": null, "usage": usage})
@@ -98,12 +98,12 @@ fn split_at_words(text: &str) -> Vec<&str> {
     pieces
 }
 
-fn responses_events(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
+fn responses_events(id: &str, outputs: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
     let open =
         json!({"id": format!("resp_{id}"), "object": "response", "status": "in_progress", "output": []});
     let mut events = vec![json!({"type": "response.created", "response": open})];
     let mut output = Vec::new();
-    for (at, line) in lines.iter().enumerate() {
+    for (at, line) in outputs.iter().enumerate() {
         let item = responses_item(&format!("{id}_{at}"), line);
         events.push(json!({"type": "response.output_item.added", "output_index": at, "item": item}));
         if let MockOutput::Text(text) = line {
@@ -147,15 +147,16 @@ fn responses_item(id: &str, line: &MockOutput) -> Value {
     item
 }
 
-fn chat_events(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
+fn chat_events(id: &str, outputs: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
     let chunk = |choices: Value| json!({"id": format!("chatcmpl_{id}"), "object": "chat.completion.chunk", "choices": choices});
     let delta = |delta: Value| chunk(json!([{"index": 0, "delta": delta, "finish_reason": null}]));
     let mut events = vec![delta(json!({"role": "assistant", "content": ""}))];
     let mut calls = 0;
-    for line in lines {
+    for line in outputs {
         match line {
             MockOutput::Text(text) => {
-                events.extend(split_at_words(text).into_iter().map(|piece| delta(json!({ "content": piece }))));
+                events
+                    .extend(split_at_words(text).into_iter().map(|piece| delta(json!({ "content": piece }))));
             }
             MockOutput::Call(call) => {
                 let function = json!({"name": call.name, "arguments": arguments_text(call)});
@@ -178,16 +179,17 @@ fn chat_events(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> 
     events
 }
 
-fn anthropic_events(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
+fn anthropic_events(id: &str, outputs: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
     let fresh = usage.input.saturating_sub(usage.cached);
     let start = json!({"id": format!("msg_{id}"), "type": "message", "role": "assistant", "content": [],
         "usage": {"input_tokens": fresh, "cache_read_input_tokens": usage.cached, "output_tokens": 1}});
     let mut events = vec![json!({"type": "message_start", "message": start})];
-    for (at, line) in lines.iter().enumerate() {
+    for (at, line) in outputs.iter().enumerate() {
         let (block, deltas): (Value, Vec<Value>) = match line {
             MockOutput::Text(text) => {
-                let deltas =
-                    split_at_words(text).into_iter().map(|piece| json!({"type": "text_delta", "text": piece}));
+                let deltas = split_at_words(text)
+                    .into_iter()
+                    .map(|piece| json!({"type": "text_delta", "text": piece}));
                 (json!({"type": "text", "text": ""}), deltas.collect())
             }
             MockOutput::Call(call) => {
@@ -204,7 +206,7 @@ fn anthropic_events(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Va
             .extend(deltas.map(|delta| json!({"type": "content_block_delta", "index": at, "delta": delta})));
         events.push(json!({"type": "content_block_stop", "index": at}));
     }
-    let calls = lines.iter().any(|line| matches!(line, MockOutput::Call(_)));
+    let calls = outputs.iter().any(|line| matches!(line, MockOutput::Call(_)));
     let why = if calls { "tool_use" } else { "end_turn" };
     events.push(json!({"type": "message_delta", "delta": {"stop_reason": why}, "usage": {"output_tokens": usage.output}}));
     events.push(json!({"type": "message_stop"}));
@@ -231,20 +233,20 @@ mod tests {
         ];
         let usage = TokenUsage { input: 9, cached: 4, output: 3, reasoning: 0 };
         for dialect in Dialect::ALL {
-            let mut listener = dialect.stream_decoder();
-            let mut heard: Vec<ModelStreamEvent> = dialect
+            let mut decoder = dialect.stream_decoder();
+            let mut events: Vec<ModelStreamEvent> = dialect
                 .mock_stream("1", &lines, usage)
                 .iter()
-                .flat_map(|event| listener.push(event))
+                .flat_map(|event| decoder.push(event))
                 .collect();
-            heard.extend(listener.finish());
-            assert!(heard.contains(&ModelStreamEvent::Usage(usage)), "{dialect}");
-            assert_eq!(heard.last(), Some(&ModelStreamEvent::End(ResponseEnd::Done)), "{dialect}");
-            let said = listener.into_turn();
+            events.extend(decoder.finish());
+            assert!(events.contains(&ModelStreamEvent::Usage(usage)), "{dialect}");
+            assert_eq!(events.last(), Some(&ModelStreamEvent::End(ResponseEnd::Done)), "{dialect}");
+            let turn = decoder.into_turn();
             let MockOutput::Text(text) = &lines[0] else { unreachable!() };
-            assert_eq!(said.text(), *text, "{dialect}");
+            assert_eq!(turn.text(), *text, "{dialect}");
             let calls: Vec<(&str, &str)> =
-                said.calls().map(|call| (call.id.as_str(), call.name.as_str())).collect();
+                turn.calls().map(|call| (call.id.as_str(), call.name.as_str())).collect();
             assert_eq!(
                 calls,
                 [("c1", "read_file"), ("c2", "apply_patch"), ("c3", "local_shell")],

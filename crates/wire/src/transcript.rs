@@ -127,12 +127,12 @@ mod tests {
 
     #[test]
     fn saved_turn_gives_the_same_transcript() {
-        let mut listener = Dialect::Anthropic.stream_decoder();
+        let mut decoder = Dialect::Anthropic.stream_decoder();
         let call = json!({"type": "tool_use", "id": "t", "name": "n", "input": {}});
         let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
         let content = json!([thinking, {"type": "text", "text": "yes"}, call]);
-        listener.push(&json!({"type": "message", "content": content, "stop_reason": "tool_use"}));
-        assert_eq!(transcript_items(&[listener.into_turn().to_saved_json()]), [thought("hm"), text("yes")]);
+        decoder.push(&json!({"type": "message", "content": content, "stop_reason": "tool_use"}));
+        assert_eq!(transcript_items(&[decoder.into_turn().to_saved_json()]), [thought("hm"), text("yes")]);
     }
 
     #[test]

@@ -28,16 +28,16 @@ struct FunctionDeclaration {
 
 impl FunctionDeclaration {
     /// Returns the declaration, if the tool can be a function.
-    fn from_spec(spec: &ToolSpec, style: &ApiCompat) -> Option<Self> {
+    fn from_spec(spec: &ToolSpec, compat: &ApiCompat) -> Option<Self> {
         match spec {
-            ToolSpec::Function(function) => Some(Self::from_function(function, style)),
+            ToolSpec::Function(function) => Some(Self::from_function(function, compat)),
             ToolSpec::Freeform(freeform) => Some(Self::from_freeform(freeform)),
             ToolSpec::LocalShell | ToolSpec::WebSearch { .. } => None,
         }
     }
 
-    fn from_function(function: &FunctionSpec, style: &ApiCompat) -> Self {
-        let parameters = argument_schema(&function.parameters, style);
+    fn from_function(function: &FunctionSpec, compat: &ApiCompat) -> Self {
+        let parameters = argument_schema(&function.parameters, compat);
         Self { name: function.name.clone(), description: function.description.clone(), parameters }
     }
 
@@ -58,8 +58,8 @@ impl FunctionDeclaration {
 
 /// Returns the schema of a tool's arguments. OpenAI rejects an object without `properties`, Anthropic a root without
 /// `type`.
-fn argument_schema(schema: &JsonSchema, style: &ApiCompat) -> Value {
-    let written = match style.integers {
+fn argument_schema(schema: &JsonSchema, compat: &ApiCompat) -> Value {
+    let written = match compat.integers {
         IntegerSpelling::Keep => serde_json::to_value(schema),
         IntegerSpelling::AsNumber => serde_json::to_value(schema.fold_integers()),
     };

@@ -69,10 +69,10 @@ fn any_turn() -> impl Strategy<Value = AssistantTurn> {
         AssistantTurn::from_saved_json(&saved).unwrap_or_else(|fault| panic!("{fault}: {saved}"))
     });
     let heard = (select(Dialect::ALL.to_vec()), vec(hostile_json(), 0..8)).prop_map(|(dialect, stream)| {
-        let mut listener = dialect.stream_decoder();
-        stream.iter().for_each(|json| drop(listener.push(json)));
-        listener.finish();
-        listener.into_turn()
+        let mut decoder = dialect.stream_decoder();
+        stream.iter().for_each(|json| drop(decoder.push(json)));
+        decoder.finish();
+        decoder.into_turn()
     });
     prop_oneof![saved, heard]
 }
@@ -177,8 +177,8 @@ fn unpaired(dialect: Dialect, items: &[Value]) -> Option<String> {
     (!apart).then(|| "two user messages in a row".to_owned())
 }
 
-fn id(heard: &ModelStreamEvent) -> Option<CallId> {
-    match heard {
+fn id(event: &ModelStreamEvent) -> Option<CallId> {
+    match event {
         ModelStreamEvent::Call(call) => Some(call.id.clone()),
         ModelStreamEvent::Fault(fault) => fault.id().cloned(),
         ModelStreamEvent::Text(_)
@@ -246,9 +246,9 @@ fn a_response_without_end_is_ended() {
         ),
     ];
     for (dialect, event) in events {
-        let mut listener = dialect.stream_decoder();
+        let mut decoder = dialect.stream_decoder();
         let ended = (0..70).find_map(|_| {
-            listener.push(&event).pop().filter(|heard| matches!(heard, ModelStreamEvent::End(_)))
+            decoder.push(&event).pop().filter(|heard| matches!(heard, ModelStreamEvent::End(_)))
         });
         let Some(ModelStreamEvent::End(ResponseEnd::Failed(error))) = ended else {
             panic!("{dialect}: {ended:?}")
@@ -262,12 +262,12 @@ fn a_response_without_end_is_ended() {
 
 #[test]
 fn a_response_of_too_many_calls_is_ended_and_runs_none_twice() {
-    let mut listener = Dialect::Responses.stream_decoder();
+    let mut decoder = Dialect::Responses.stream_decoder();
     let call = |at: usize| json!({"type": "response.output_item.done", "item": {"type": "function_call", "call_id": format!("c{at}"), "name": "t", "arguments": "{}"}});
-    let heard: Vec<ModelStreamEvent> =
-        (0..5000).chain(0..5000).flat_map(|at| listener.push(&call(at))).collect();
-    let ids: Vec<CallId> = heard.iter().filter_map(id).collect();
+    let events: Vec<ModelStreamEvent> =
+        (0..5000).chain(0..5000).flat_map(|at| decoder.push(&call(at))).collect();
+    let ids: Vec<CallId> = events.iter().filter_map(id).collect();
     assert_eq!(ids.len(), ids.iter().collect::<BTreeSet<_>>().len());
-    assert!(matches!(heard.last(), Some(ModelStreamEvent::End(ResponseEnd::Failed(_)))));
-    assert_eq!(listener.into_turn().calls().count(), ids.len());
+    assert!(matches!(events.last(), Some(ModelStreamEvent::End(ResponseEnd::Failed(_)))));
+    assert_eq!(decoder.into_turn().calls().count(), ids.len());
 }

@@ -87,12 +87,12 @@ fn read(told: &Value) -> String {
 
 /// Decodes the calls of a response that must end without a fault.
 fn listen(dialect: Dialect, told: &Value) -> Vec<ParsedCall> {
-    let mut listener = dialect.stream_decoder();
+    let mut decoder = dialect.stream_decoder();
     let events = told["events"].as_array().into_iter().flatten();
-    let mut heard: Vec<ModelStreamEvent> = events.flat_map(|event| listener.push(event)).collect();
-    heard.extend(listener.finish());
-    assert_eq!(heard.pop(), Some(ModelStreamEvent::End(ResponseEnd::Done)), "{dialect}");
-    let calls = heard.into_iter().filter_map(|heard| match heard {
+    let mut decoded: Vec<ModelStreamEvent> = events.flat_map(|event| decoder.push(event)).collect();
+    decoded.extend(decoder.finish());
+    assert_eq!(decoded.pop(), Some(ModelStreamEvent::End(ResponseEnd::Done)), "{dialect}");
+    let calls = decoded.into_iter().filter_map(|heard| match heard {
         ModelStreamEvent::Call(call) => Some(ParsedCall::Call(call)),
         ModelStreamEvent::Fault(fault) => Some(ParsedCall::Fault(fault)),
         ModelStreamEvent::Text(_)

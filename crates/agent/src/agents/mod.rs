@@ -138,16 +138,16 @@ pub struct SessionAgents {
 
 impl SessionAgents {
     /// Creates the registry of the root session, which no model started.
-    pub fn root(nursery: Arc<dyn SubagentFactory>, limits: AgentLimits) -> Arc<Self> {
-        let family = SharedAgentLimits {
+    pub fn root(factory: Arc<dyn SubagentFactory>, limits: AgentLimits) -> Arc<Self> {
+        let shared_limits = SharedAgentLimits {
             limits,
             requests: RequestLimit::new(limits.requests),
             alive_count: AtomicUsize::new(0),
             ids_assigned: AtomicUsize::new(0),
         };
         Arc::new(Self {
-            shared_limits: Arc::new(family),
-            factory: nursery,
+            shared_limits: Arc::new(shared_limits),
+            factory,
             path: Vec::new(),
             restrictions: AgentRestrictions::default(),
             children: Mutex::default(),
@@ -180,13 +180,13 @@ impl SessionAgents {
 
     /// Starts an agent with its first task.
     pub(crate) async fn spawn(&self, task: AgentTask) -> Result<Arc<Subagent>, String> {
-        let (family, depth) = (&self.shared_limits, self.path.len() + 1);
-        if depth > family.limits.depth {
+        let (shared_limits, depth) = (&self.shared_limits, self.path.len() + 1);
+        if depth > shared_limits.limits.depth {
             return Err("agents may not be started this deep; do it yourself".to_owned());
         }
-        let place = AgentSlot::take(family)?;
-        let id = format!("a{}", family.ids_assigned.fetch_add(1, Ordering::Relaxed) + 1);
-        let child = Subagent::new(id.clone(), task, place, self.stop.child_token());
+        let slot = AgentSlot::take(shared_limits)?;
+        let id = format!("a{}", shared_limits.ids_assigned.fetch_add(1, Ordering::Relaxed) + 1);
+        let child = Subagent::new(id.clone(), task, slot, self.stop.child_token());
         self.children.lock().insert(id, Arc::clone(&child));
         // The parent's call may be cancelled during the start.
         let unfinished = UnfinishedStart(&child);
@@ -200,30 +200,30 @@ impl SessionAgents {
         let mut path = self.path.clone();
         path.push(child.id().to_owned());
         let may_start = path.len() < self.shared_limits.limits.depth;
-        let AgentTask { role, restrictions: bounds, workspace, .. } = child.task();
-        let bounds = self.restrictions.intersect(bounds);
+        let AgentTask { role, restrictions, workspace, .. } = child.task();
+        let restrictions = self.restrictions.intersect(restrictions);
         let agents = may_start.then(|| {
             Arc::new(Self {
                 shared_limits: Arc::clone(&self.shared_limits),
                 factory: Arc::clone(&self.factory),
                 path: path.clone(),
-                restrictions: bounds.clone(),
+                restrictions: restrictions.clone(),
                 children: Mutex::default(),
                 stop: child.stop_token(),
             })
         });
-        let rearing = SubagentSpec {
+        let spec = SubagentSpec {
             path,
             role: role.clone(),
-            restrictions: bounds,
+            restrictions,
             workspace: *workspace,
             resume: resume.clone(),
             request_limit: self.shared_limits.requests.clone(),
             agents: agents.clone(),
         };
-        match self.factory.create_session(rearing).await {
-            Ok(raised) => {
-                child.run_session(raised, agents, resume.is_none());
+        match self.factory.create_session(spec).await {
+            Ok(session) => {
+                child.run_session(session, agents, resume.is_none());
                 Ok(())
             }
             Err(why) => {
@@ -264,13 +264,13 @@ pub(crate) struct AgentTask {
 pub(crate) struct AgentSlot(Arc<SharedAgentLimits>);
 
 impl AgentSlot {
-    fn take(family: &Arc<SharedAgentLimits>) -> Result<Self, String> {
-        let most = family.limits.agents;
+    fn take(shared_limits: &Arc<SharedAgentLimits>) -> Result<Self, String> {
+        let most = shared_limits.limits.agents;
         let more = |alive: usize| (alive < most).then_some(alive + 1);
-        family
+        shared_limits
             .alive_count
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
-            .map(|_| Self(Arc::clone(family)))
+            .map(|_| Self(Arc::clone(shared_limits)))
             .map_err(|_| format!("{most} agents are there, and no more may be; close one, or do it yourself"))
     }
 }

@@ -40,11 +40,11 @@ struct SubagentHandle {
 }
 
 impl Subagent {
-    pub(super) fn new(id: String, task: AgentTask, place: AgentSlot, stop: CancellationToken) -> Arc<Self> {
+    pub(super) fn new(id: String, task: AgentTask, slot: AgentSlot, stop: CancellationToken) -> Arc<Self> {
         Arc::new(Self {
             id,
             task,
-            slot: Mutex::new(Some(place)),
+            slot: Mutex::new(Some(slot)),
             stop: Mutex::new(stop),
             status: watch::Sender::new(AgentStatus::PendingInit),
             running: Mutex::default(),
@@ -84,16 +84,16 @@ impl Subagent {
     /// Runs the session `raised` from now on. Sends the agent's task first if `begins` is set.
     pub(super) fn run_session(
         self: &Arc<Self>,
-        raised: SubagentSession,
+        subagent_session: SubagentSession,
         agents: Option<Arc<SessionAgents>>,
         begins: bool,
     ) {
-        let (inbox, told) = mpsc::unbounded_channel();
-        let (alive, over) = watch::channel(());
-        let handle = raised.session.handle();
-        *self.session_id.lock() = Some(raised.id.clone());
-        self.worktree_diff.lock().clone_from(&raised.worktree_diff);
-        *self.running.lock() = Some(SubagentHandle { handle, inbox: inbox.clone(), ended: over });
+        let (inbox, messages) = mpsc::unbounded_channel();
+        let (alive, ended) = watch::channel(());
+        let handle = subagent_session.session.handle();
+        *self.session_id.lock() = Some(subagent_session.id.clone());
+        self.worktree_diff.lock().clone_from(&subagent_session.worktree_diff);
+        *self.running.lock() = Some(SubagentHandle { handle, inbox: inbox.clone(), ended });
         if begins {
             let _nobody_listens = inbox.send(self.task.message.clone());
             self.status.send_replace(AgentStatus::Running);
@@ -106,30 +106,30 @@ impl Subagent {
             reason = "no call: an agent, which outlives the call that started it"
         )]
         tokio::spawn(async move {
-            child.drive(raised, told, stop, agents).await;
+            child.drive(subagent_session, messages, stop, agents).await;
             drop(alive);
         });
     }
 
     async fn drive(
         &self,
-        mut raised: SubagentSession,
-        mut told: mpsc::UnboundedReceiver<String>,
+        mut subagent_session: SubagentSession,
+        mut messages: mpsc::UnboundedReceiver<String>,
         stop: CancellationToken,
         agents: Option<Arc<SessionAgents>>,
     ) {
-        let handle = raised.session.handle();
+        let handle = subagent_session.session.handle();
         // ends: when the agent or its parent is closed
         loop {
             let message = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                message = told.recv() => message,
+                message = messages.recv() => message,
             };
             let Some(message) = message else { break };
             self.status.send_replace(AgentStatus::Running);
             let ended = {
-                let turn = raised.session.prompt(&message, Vec::new());
+                let turn = subagent_session.session.prompt(&message, Vec::new());
                 tokio::pin!(turn);
                 tokio::select! {
                     ended = &mut turn => ended,
@@ -139,14 +139,14 @@ impl Subagent {
                     }
                 }
             };
-            self.publish_turn_end(&mut raised, &told, ended);
+            self.publish_turn_end(&mut subagent_session, &messages, ended);
         }
-        drop(raised.session);
+        drop(subagent_session.session);
         if let Some(agents) = agents {
             // The agents that it started end with it.
             Box::pin(agents.close_all()).await;
         }
-        (raised.close)().await;
+        (subagent_session.close)().await;
         self.slot.lock().take();
         self.status.send_replace(AgentStatus::Shutdown);
     }
@@ -155,19 +155,19 @@ impl Subagent {
     /// The status stays `Running` while messages wait, so a waiting caller never sees a premature final status.
     fn publish_turn_end(
         &self,
-        raised: &mut SubagentSession,
-        told: &mpsc::UnboundedReceiver<String>,
+        subagent_session: &mut SubagentSession,
+        messages: &mpsc::UnboundedReceiver<String>,
         ended: Result<TurnEnd, AgentFault>,
     ) {
         let work = self.running.lock();
-        if let Some(more) = raised.session.take_late_input() {
+        if let Some(more) = subagent_session.session.take_late_input() {
             let _nobody_listens = work.as_ref().map(|work| work.inbox.send(more));
         }
-        if !told.is_empty() {
+        if !messages.is_empty() {
             return;
         }
         self.status.send_replace(match ended {
-            Ok(TurnEnd::Done) => AgentStatus::Completed((raised.last_message)()),
+            Ok(TurnEnd::Done) => AgentStatus::Completed((subagent_session.last_message)()),
             Ok(TurnEnd::Interrupted) => AgentStatus::Interrupted,
             Ok(TurnEnd::CutShort { why }) => {
                 AgentStatus::Errored(format!("its provider cut it short: {why}"))
@@ -211,8 +211,8 @@ impl Subagent {
 
     /// Returns the changes in its own worktree; `None` if it has no worktree.
     pub(crate) async fn worktree_changes(&self) -> Option<Result<WorktreeDiff, String>> {
-        let changed = self.worktree_diff.lock().clone()?;
-        Some(changed().await)
+        let worktree_diff = self.worktree_diff.lock().clone()?;
+        Some(worktree_diff().await)
     }
 
     /// Closes the agent and returns its previous status.
@@ -231,8 +231,8 @@ impl Subagent {
 
     /// Prepares a closed agent for a restart, in a slot of its own.
     pub(crate) fn reopen(&self, agents: &SessionAgents) -> Result<(), String> {
-        let place = AgentSlot::take(&agents.shared_limits)?;
-        *self.slot.lock() = Some(place);
+        let slot = AgentSlot::take(&agents.shared_limits)?;
+        *self.slot.lock() = Some(slot);
         *self.stop.lock() = agents.stop.child_token();
         self.status.send_replace(AgentStatus::PendingInit);
         Ok(())

@@ -21,7 +21,7 @@ pub enum WorktreeDiff {
 }
 
 /// Adds the changes, or the reason why they are unknown, to the JSON for the model.
-pub(crate) fn insert_changes(changes: Result<WorktreeDiff, String>, told: &mut Map<String, Value>) {
+pub(crate) fn insert_changes(changes: Result<WorktreeDiff, String>, fields: &mut Map<String, Value>) {
     let members = match changes {
         Ok(WorktreeDiff::Empty) => vec![("diff", Value::Null)],
         Ok(WorktreeDiff::Inline(diff)) => vec![("diff", json!(diff))],
@@ -32,5 +32,5 @@ pub(crate) fn insert_changes(changes: Result<WorktreeDiff, String>, told: &mut M
         }
         Err(why) => vec![("diff_missing", json!(why))],
     };
-    told.extend(members.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    fields.extend(members.into_iter().map(|(name, value)| (name.to_owned(), value)));
 }

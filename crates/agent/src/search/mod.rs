@@ -47,7 +47,8 @@ impl WebSearchTool {
     /// # Errors
     /// If the arguments are invalid.
     pub fn parse_query(payload: &ToolPayload) -> Result<SearchQuery, ToolError> {
-        let args = <Args as tool::Args>::parse_payload(payload, &<Args as tool::Args>::schema(), Self::ARG_ALIASES)?;
+        let args =
+            <Args as tool::Args>::parse_payload(payload, &<Args as tool::Args>::schema(), Self::ARG_ALIASES)?;
         args.query()
     }
 }
@@ -65,11 +66,14 @@ pub struct Args {
 impl Args {
     fn query(&self) -> Result<SearchQuery, ToolError> {
         if self.query.trim().is_empty() || self.query.len() > MAX_QUERY_BYTES {
-            return Err(ToolError::bad_argument("query", format!("it must have 1 to {MAX_QUERY_BYTES} bytes")));
+            return Err(ToolError::bad_argument(
+                "query",
+                format!("it must have 1 to {MAX_QUERY_BYTES} bytes"),
+            ));
         }
-        let most = self.num_results.unwrap_or(DEFAULT_RESULTS).clamp(1, MAX_RESULTS);
-        let most = usize::try_from(most).unwrap_or(1);
-        Ok(SearchQuery { text: self.query.trim().to_owned(), max_results: most })
+        let max_results = self.num_results.unwrap_or(DEFAULT_RESULTS).clamp(1, MAX_RESULTS);
+        let max_results = usize::try_from(max_results).unwrap_or(1);
+        Ok(SearchQuery { text: self.query.trim().to_owned(), max_results })
     }
 }
 

@@ -28,7 +28,7 @@ impl SearchEndpoint {
     ///
     /// # Errors
     /// One sentence, if the URL or the token is invalid.
-    pub fn new(url: &str, bearer: Option<&str>, at_most: Duration) -> Result<Self, String> {
+    pub fn new(url: &str, bearer: Option<&str>, timeout: Duration) -> Result<Self, String> {
         let no_url = || format!("`{url}` is no http or https URL");
         let parsed = Url::parse(url).map_err(|_| no_url())?;
         match check_url(&parsed) {
@@ -52,7 +52,7 @@ impl SearchEndpoint {
             Ok::<_, String>(value)
         };
         let bearer = bearer.map(header).transpose()?;
-        Ok(Self { http: build_client(&parsed)?, url: parsed, bearer, timeout: at_most })
+        Ok(Self { http: build_client(&parsed)?, url: parsed, bearer, timeout })
     }
 
     async fn fetch_hits(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, String> {
@@ -74,7 +74,9 @@ impl SearchEndpoint {
             }
             status => return Err(format!("{host} answered {status}")),
         }
-        let printed = read_body(response, MAX_RESPONSE_BYTES).await.map_err(|why| format!("{host}: {}", why.message))?;
+        let printed = read_body(response, MAX_RESPONSE_BYTES)
+            .await
+            .map_err(|why| format!("{host}: {}", why.message))?;
         parse_search_hits(printed.as_bytes(), query.max_results).map_err(|why| format!("{host}: {why}"))
     }
 }

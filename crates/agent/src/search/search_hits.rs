@@ -37,7 +37,9 @@ pub struct SearchHit {
 pub fn parse_search_hits(printed: &[u8], most: usize) -> Result<Vec<SearchHit>, String> {
     let value: Value =
         serde_json::from_slice(printed).map_err(|error| format!("it did not print JSON ({error})"))?;
-    let list = value.as_array().or_else(|| RESULT_POINTERS.iter().find_map(|place| value.pointer(place)?.as_array()));
+    let list = value
+        .as_array()
+        .or_else(|| RESULT_POINTERS.iter().find_map(|place| value.pointer(place)?.as_array()));
     let list = list.ok_or("it printed JSON without a list of `results`")?;
     Ok(list.iter().filter_map(parse_hit).take(most).collect())
 }
@@ -50,7 +52,10 @@ fn parse_hit(value: &Value) -> Option<SearchHit> {
         return None;
     }
     let title = clean_line(text(&["title", "name"]), MAX_TITLE_CHARS);
-    let snippet = clean_line(text(&["snippet", "content", "description", "body", "summary", "text"]), MAX_SNIPPET_CHARS);
+    let snippet = clean_line(
+        text(&["snippet", "content", "description", "body", "summary", "text"]),
+        MAX_SNIPPET_CHARS,
+    );
     Some(SearchHit { title: if title.is_empty() { url.clone() } else { title }, url, snippet })
 }
 

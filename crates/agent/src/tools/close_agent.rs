@@ -30,14 +30,14 @@ impl ToolHandler for CloseAgent {
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         let child = find_agent(&self.0, "id", &args.id)?;
         let before = child.close().await;
-        let mut told = Map::from_iter([
+        let mut answer = Map::from_iter([
             ("previous_status".to_owned(), before.to_json()),
             ("status".to_owned(), child.status().to_json()),
         ]);
         if let Some(changes) = child.worktree_changes().await {
-            insert_changes(changes, &mut told);
+            insert_changes(changes, &mut answer);
         }
-        let told = Value::Object(told);
-        Ok(ToolOutput::text(told.to_string()).with_structured(told))
+        let answer = Value::Object(answer);
+        Ok(ToolOutput::text(answer.to_string()).with_structured(answer))
     }
 }

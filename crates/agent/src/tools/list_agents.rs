@@ -31,8 +31,8 @@ impl ToolHandler for ListAgents {
             let task: String = child.task().message.chars().take(LISTED_TASK_CHARS).collect();
             json!({ "agent_id": child.id(), "role": child.task().role, "task": task, "status": child.status().to_json() })
         };
-        let told = json!({ "agents": self.0.all().iter().map(row).collect::<Vec<Value>>() });
-        Ok(ToolOutput::text(told.to_string()).with_structured(told))
+        let answer = json!({ "agents": self.0.all().iter().map(row).collect::<Vec<Value>>() });
+        Ok(ToolOutput::text(answer.to_string()).with_structured(answer))
     }
 }
 
@@ -51,6 +51,6 @@ pub(super) fn find_agent(agents: &SessionAgents, path: &str, id: &str) -> Result
 
 /// Returns the id and status of an agent as tool output.
 pub(super) fn agent_status_output(child: &Subagent) -> ToolOutput {
-    let told = json!({ "agent_id": child.id(), "status": child.status().to_json() });
-    ToolOutput::text(told.to_string()).with_structured(told)
+    let answer = json!({ "agent_id": child.id(), "status": child.status().to_json() });
+    ToolOutput::text(answer.to_string()).with_structured(answer)
 }

@@ -34,7 +34,10 @@ impl ToolHandler for Remember {
             return Err(ToolError::bad_argument("name", "it must be 1 to 64 letters, digits, - and _"));
         }
         if text.trim().is_empty() || text.len() > MAX_MEMORY_BYTES {
-            return Err(ToolError::bad_argument("text", format!("it must have 1 to {MAX_MEMORY_BYTES} bytes")));
+            return Err(ToolError::bad_argument(
+                "text",
+                format!("it must have 1 to {MAX_MEMORY_BYTES} bytes"),
+            ));
         }
         let scope = match scope.unwrap_or(MemoryScope::Project) {
             MemoryScope::Project => "this project",

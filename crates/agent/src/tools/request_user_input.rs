@@ -71,7 +71,7 @@ impl ToolHandler for RequestUserInput {
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         check_questions(&args.questions)?;
-        let Some(person) = &self.0 else {
+        let Some(prompter) = &self.0 else {
             return Ok(ToolOutput::failure(
                 "nobody is there to be asked; decide yourself, and say what you decided and why",
             ));
@@ -84,9 +84,9 @@ impl ToolHandler for RequestUserInput {
                 .collect();
             let header = header.iter().filter(|header| !header.trim().is_empty());
             let question = header.fold(question.clone(), |question, header| format!("{header}: {question}"));
-            let inquiry = UserQuestion { question, options };
+            let user_question = UserQuestion { question, options };
             let since = Instant::now();
-            let answer = person.ask(&inquiry).await;
+            let answer = prompter.ask(&user_question).await;
             waited += since.elapsed();
             let Some(answer) = answer else {
                 let nobody = "the user did not answer; go on without, or stop and say what you need to know";

@@ -50,12 +50,14 @@ impl ToolHandler for SpawnAgent {
             Some(WorkspaceArg::Worktree) => AgentWorkspace::Worktree,
             Some(WorkspaceArg::Shared) | None => AgentWorkspace::Shared,
         };
-        let bounds = AgentRestrictions { read_only: args.read_only == Some(true), tools: args.tools.clone() };
-        let task = AgentTask { message: args.message.clone(), role: args.role.clone(), restrictions: bounds, workspace };
+        let restrictions =
+            AgentRestrictions { read_only: args.read_only == Some(true), tools: args.tools.clone() };
+        let task =
+            AgentTask { message: args.message.clone(), role: args.role.clone(), restrictions, workspace };
         match self.0.spawn(task).await {
             Ok(child) => {
-                let told = json!({ "agent_id": child.id(), "session": child.session_id() });
-                Ok(ToolOutput::text(told.to_string()).with_structured(told))
+                let answer = json!({ "agent_id": child.id(), "session": child.session_id() });
+                Ok(ToolOutput::text(answer.to_string()).with_structured(answer))
             }
             Err(why) => Ok(ToolOutput::failure(format!("no agent was started: {why}"))),
         }

@@ -49,19 +49,19 @@ impl ToolHandler for WaitForAgents {
         }
         let limit = args.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS).clamp(MIN_TIMEOUT_MS, MAX_TIMEOUT_MS);
         let settled = children.iter().map(|child| Box::pin(child.wait_until_idle()));
-        let settling = async {
+        let waiting = async {
             match args.all {
                 Some(true) => drop(join_all(settled).await),
                 Some(false) | None => drop(select_all(settled).await),
             }
         };
-        let timed_out = tokio::time::timeout(Duration::from_millis(limit), settling).await.is_err();
+        let timed_out = tokio::time::timeout(Duration::from_millis(limit), waiting).await.is_err();
         let mut status = Map::new();
         for child in &children {
             status.insert(child.id().to_owned(), status_json(child).await);
         }
-        let told = json!({ "status": status, "timed_out": timed_out });
-        Ok(ToolOutput::text(told.to_string()).with_structured(told))
+        let answer = json!({ "status": status, "timed_out": timed_out });
+        Ok(ToolOutput::text(answer.to_string()).with_structured(answer))
     }
 }
 
@@ -70,7 +70,7 @@ async fn status_json(child: &Subagent) -> Value {
     let status = child.status();
     let changes = if status.is_final() { child.worktree_changes().await } else { None };
     let Some(changes) = changes else { return status.to_json() };
-    let mut told = Map::from_iter([("status".to_owned(), status.to_json())]);
-    insert_changes(changes, &mut told);
-    Value::Object(told)
+    let mut status_and_changes = Map::from_iter([("status".to_owned(), status.to_json())]);
+    insert_changes(changes, &mut status_and_changes);
+    Value::Object(status_and_changes)
 }

@@ -85,7 +85,8 @@ pub(crate) fn shell_script(line: &CommandLine) -> Option<&str> {
 /// Returns each command that is more than a shell around others, with its class and the reason for it.
 pub(crate) fn command_classes(question: &ApprovalQuestion) -> Vec<(String, &'static str, Option<String>)> {
     let whole = ShownCommand::from_question(question);
-    let parts = question.analysis.iter().flat_map(|account| &account.commands).filter(|part| !part.is_wrapper);
+    let parts =
+        question.analysis.iter().flat_map(|account| &account.commands).filter(|part| !part.is_wrapper);
     let described = parts.map(|part| {
         let (class, why) = describe_class(part);
         (format_command(part, &whole), class, why)
@@ -173,11 +174,12 @@ fn format_command(part: &ClassifiedCommand, whole: &ShownCommand) -> String {
     /// Longest other word that is shown in full: a path is seldom longer, and a script seldom shorter.
     const MAX_WORD_BYTES: usize = 120;
     let mut command = part.command.clone();
-    let most = if part.is_wrapper { MAX_SCRIPT_BYTES } else { MAX_WORD_BYTES };
+    let max_bytes = if part.is_wrapper { MAX_SCRIPT_BYTES } else { MAX_WORD_BYTES };
     for word in &mut command.words {
         let (ScriptWord::Literal(text) | ScriptWord::Unknown(text)) = &*word;
-        if (text.len() > most || text.contains('\n')) && (part.is_wrapper || whole.shows(text)) {
-            let short = if part.is_wrapper { "the script, as shown".to_owned() } else { placeholder_for(text) };
+        if (text.len() > max_bytes || text.contains('\n')) && (part.is_wrapper || whole.shows(text)) {
+            let short =
+                if part.is_wrapper { "the script, as shown".to_owned() } else { placeholder_for(text) };
             *word = ScriptWord::Unknown(short);
         }
     }

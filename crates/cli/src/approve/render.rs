@@ -32,106 +32,107 @@ pub(crate) struct ScreenSize {
 
 /// Renders `question` in full, with the keys of its answers.
 pub(crate) fn render_question(question: &ApprovalQuestion, size: ScreenSize, scope: PromptScope) -> String {
-    let mut page = render_body(question, size.width);
-    render_warnings(&mut page, question, size);
+    let mut text_box = render_body(question, size.width);
+    render_warnings(&mut text_box, question, size);
     for (key, label) in approval_choices(question).into_iter().filter_map(|choice| choice.terminal_key(scope))
     {
-        page.push_field(&key.to_string(), &[label.to_owned()], PLAIN);
+        text_box.push_field(&key.to_string(), &[label.to_owned()], PLAIN);
     }
-    page.to_text()
+    text_box.to_text()
 }
 
 /// Renders `question` in full without colours and keys, for a form that may be truncated. Reasons, grants and the
 /// model's justification come first, the command itself last.
 pub(crate) fn render_plain(question: &ApprovalQuestion, width: usize) -> String {
-    let mut page = TextBox::new(width);
-    render_title(&mut page, question);
-    page.push_blank();
-    page.push_field("why", &question_reasons(question), PLAIN);
-    render_limits(&mut page, question);
-    render_justification(&mut page, question);
-    page.push_blank();
-    render_parts(&mut page, question);
+    let mut text_box = TextBox::new(width);
+    render_title(&mut text_box, question);
+    text_box.push_blank();
+    text_box.push_field("why", &question_reasons(question), PLAIN);
+    render_limits(&mut text_box, question);
+    render_justification(&mut text_box, question);
+    text_box.push_blank();
+    render_parts(&mut text_box, question);
     if let Some(proposal) = &question.proposal {
-        page.push_blank();
-        page.push_line("The rule that could be saved:", PLAIN);
-        page.push_quote(&proposal.rule.to_string(), |_| PLAIN);
-        render_examples(&mut page, proposal);
+        text_box.push_blank();
+        text_box.push_line("The rule that could be saved:", PLAIN);
+        text_box.push_quote(&proposal.rule.to_string(), |_| PLAIN);
+        render_examples(&mut text_box, proposal);
     }
-    render_effects(&mut page, question);
-    page.push_blank();
-    render_warnings(&mut page, question, ScreenSize { width, height: usize::MAX });
-    anstream::adapter::strip_str(&page.to_text()).to_string()
+    render_effects(&mut text_box, question);
+    text_box.push_blank();
+    render_warnings(&mut text_box, question, ScreenSize { width, height: usize::MAX });
+    anstream::adapter::strip_str(&text_box.to_text()).to_string()
 }
 
 /// Renders the question without its answers. A terminal shows the end first, so the command comes at the beginning.
 fn render_body(question: &ApprovalQuestion, width: usize) -> TextBox {
-    let mut page = TextBox::new(width);
-    page.push_blank();
-    render_title(&mut page, question);
-    render_effects(&mut page, question);
-    page.push_blank();
-    page.push_field("why", &question_reasons(question), PLAIN);
-    render_parts(&mut page, question);
-    render_limits(&mut page, question);
-    render_justification(&mut page, question);
-    page.push_blank();
-    page
+    let mut text_box = TextBox::new(width);
+    text_box.push_blank();
+    render_title(&mut text_box, question);
+    render_effects(&mut text_box, question);
+    text_box.push_blank();
+    text_box.push_field("why", &question_reasons(question), PLAIN);
+    render_parts(&mut text_box, question);
+    render_limits(&mut text_box, question);
+    render_justification(&mut text_box, question);
+    text_box.push_blank();
+    text_box
 }
 
-fn render_title(page: &mut TextBox, question: &ApprovalQuestion) {
-    page.push_line(&format!("Toolgate asks: may {} do this?", question.tool), TITLE);
+fn render_title(text_box: &mut TextBox, question: &ApprovalQuestion) {
+    text_box.push_line(&format!("Toolgate asks: may {} do this?", question.tool), TITLE);
     if !question.agent_path.is_empty() {
-        page.push_line(
+        text_box.push_line(
             &format!("The agent {} wants to, which the model has started.", question.agent_path.join("/")),
             PLAIN,
         );
     }
     if question.is_retry {
-        let guessed = |why: &ApprovalReason| matches!(why, ApprovalReason::DeniedInSandbox { guessed: true, .. });
+        let guessed =
+            |why: &ApprovalReason| matches!(why, ApprovalReason::DeniedInSandbox { guessed: true, .. });
         let told = match question.reasons.iter().all(guessed) {
             true => "It ran and failed.",
             false => "It ran, was refused something, and failed.",
         };
-        page.push_line(&format!("{told} A yes runs it again from the beginning."), DANGER);
+        text_box.push_line(&format!("{told} A yes runs it again from the beginning."), DANGER);
     }
 }
 
 /// Shows the complete effects, however long they are.
-fn render_effects(page: &mut TextBox, question: &ApprovalQuestion) {
+fn render_effects(text_box: &mut TextBox, question: &ApprovalQuestion) {
     for effect in &question.intent.effects {
-        render_effect(page, effect, question.analysis.as_ref());
+        render_effect(text_box, effect, question.analysis.as_ref());
     }
     let remembers = |effect: &Effect| matches!(effect, Effect::Remember(_));
     // The text to remember is shown already.
     let diff = question.intent.diff.as_ref().filter(|_| !question.intent.effects.iter().any(remembers));
     if let Some(diff) = diff {
-        page.push_blank();
+        text_box.push_blank();
         let foreign = |effect: &Effect| matches!(effect, Effect::Foreign(_));
         let called = question.intent.effects.iter().any(foreign);
-        page.push_line(if called { "It is called with:" } else { "It would change:" }, PLAIN);
-        page.push_quote(diff, diff_line_style);
+        text_box.push_line(if called { "It is called with:" } else { "It would change:" }, PLAIN);
+        text_box.push_quote(diff, diff_line_style);
     }
 }
 
 /// Shows the model's justification.
-fn render_justification(page: &mut TextBox, question: &ApprovalQuestion) {
+fn render_justification(text_box: &mut TextBox, question: &ApprovalQuestion) {
     if let Some(words) = &question.intent.justification {
-        page.push_blank();
-        page.push_line("The model says why, in its own words, which nobody checked:", PLAIN);
-        page.push_quote(words, |_| PLAIN);
+        text_box.push_blank();
+        text_box.push_line("The model says why, in its own words, which nobody checked:", PLAIN);
+        text_box.push_quote(words, |_| PLAIN);
     }
-    render_proposed_prefix(page, question);
+    render_proposed_prefix(text_box, question);
 }
 
 /// Shows the rule that the model proposes, offered or not.
-fn render_proposed_prefix(page: &mut TextBox, question: &ApprovalQuestion) {
+fn render_proposed_prefix(text_box: &mut TextBox, question: &ApprovalQuestion) {
     let Some(words) = &question.intent.prefix_rule else { return };
-    page.push_blank();
-    page.push_line("The model proposes to allow from now on every command that begins with:", PLAIN);
-    page.push_quote(&words.join(" "), |_| PLAIN);
+    text_box.push_blank();
+    text_box.push_line("The model proposes to allow from now on every command that begins with:", PLAIN);
+    text_box.push_quote(&words.join(" "), |_| PLAIN);
     if !question.proposal.as_ref().is_some_and(|proposal| proposal.chosen_by_model) {
-        page.push_line(
+        text_box.push_line(
             "That rule is not offered: it would allow too much, or does not fit the command.",
             PLAIN,
         );
@@ -140,83 +141,84 @@ fn render_proposed_prefix(page: &mut TextBox, question: &ApprovalQuestion) {
 
 /// Renders the proposed rule and examples of what else it would allow.
 pub(crate) fn render_rule(proposal: &RuleProposal, size: ScreenSize) -> String {
-    let mut page = TextBox::new(size.width);
-    page.push_blank();
-    page.push_line("This rule would be saved among yours:", TITLE);
-    page.push_quote(&proposal.rule.to_string(), |_| PLAIN);
+    let mut text_box = TextBox::new(size.width);
+    text_box.push_blank();
+    text_box.push_line("This rule would be saved among yours:", TITLE);
+    text_box.push_quote(&proposal.rule.to_string(), |_| PLAIN);
     if proposal.chosen_by_model {
-        page.push_line("The model proposed the command words in this rule.", PLAIN);
+        text_box.push_line("The model proposed the command words in this rule.", PLAIN);
     }
     if proposal.rule.unsandboxed {
-        page.push_line("What it allows runs without the sandbox, and is never asked about again.", DANGER);
+        text_box
+            .push_line("What it allows runs without the sandbox, and is never asked about again.", DANGER);
     }
-    render_examples(&mut page, proposal);
-    page.to_text()
+    render_examples(&mut text_box, proposal);
+    text_box.to_text()
 }
 
 /// Lists commands that the rule would allow besides the one in question.
-fn render_examples(page: &mut TextBox, proposal: &RuleProposal) {
+fn render_examples(text_box: &mut TextBox, proposal: &RuleProposal) {
     if !proposal.allowed_examples.is_empty() {
-        page.push_line("From then on it would also allow, for example:", PLAIN);
-        page.push_quote(&proposal.allowed_examples.join("\n"), |_| NAME);
+        text_box.push_line("From then on it would also allow, for example:", PLAIN);
+        text_box.push_quote(&proposal.allowed_examples.join("\n"), |_| NAME);
     }
 }
 
 /// Shows one effect if it needs more than a line.
-fn render_effect(page: &mut TextBox, effect: &Effect, account: Option<&CommandAnalysis>) {
+fn render_effect(text_box: &mut TextBox, effect: &Effect, analysis: Option<&CommandAnalysis>) {
     match effect {
-        Effect::Exec(line) => render_command(page, line, account),
+        Effect::Exec(line) => render_command(text_box, line, analysis),
         Effect::SendInput(typing) => {
-            page.push_blank();
-            page.push_line(&format!("It would type this into `{}`:", typing.command_line), PLAIN);
-            page.push_quote(&typing.text, |_| PLAIN);
+            text_box.push_blank();
+            text_box.push_line(&format!("It would type this into `{}`:", typing.command_line), PLAIN);
+            text_box.push_quote(&typing.text, |_| PLAIN);
         }
         Effect::Foreign(foreign) => {
-            page.push_blank();
-            page.push_line(&format!("It would call `{}` of `{}`.", foreign.tool, foreign.server), PLAIN);
+            text_box.push_blank();
+            text_box.push_line(&format!("It would call `{}` of `{}`.", foreign.tool, foreign.server), PLAIN);
         }
-        Effect::Remember(kept) => {
-            page.push_blank();
-            page.push_line(
+        Effect::Remember(note) => {
+            text_box.push_blank();
+            text_box.push_line(
                 &format!(
                     "It would have every later session in {} read this, as `{}`:",
-                    kept.scope, kept.name
+                    note.scope, note.name
                 ),
                 PLAIN,
             );
-            page.push_quote(&kept.text, |_| PLAIN);
+            text_box.push_quote(&note.text, |_| PLAIN);
         }
         Effect::Read(_) | Effect::Write(_) | Effect::Network(_) => {}
     }
 }
 
-fn render_command(page: &mut TextBox, line: &CommandLine, account: Option<&CommandAnalysis>) {
-    page.push_blank();
+fn render_command(text_box: &mut TextBox, line: &CommandLine, analysis: Option<&CommandAnalysis>) {
+    text_box.push_blank();
     let cwd = line.cwd.display();
     let terminal = if line.terminal { ", at a terminal of its own" } else { "" };
     if let Some(patch) = toolgate::shell::find_patch(&line.argv) {
         let place = patch.directory.map_or_else(|| line.cwd.clone(), |below| line.cwd.join(below));
-        page.push_line(&format!("It would apply this patch in `{}`:", place.display()), PLAIN);
-        return page.push_quote(&patch.text, diff_line_style);
+        text_box.push_line(&format!("It would apply this patch in `{}`:", place.display()), PLAIN);
+        return text_box.push_quote(&patch.text, diff_line_style);
     }
     match shell_script(line) {
         Some(script) => {
             let shell = line.argv[..2].join(" ");
-            page.push_line(&format!("It would run this in `{cwd}` by `{shell}`{terminal}:"), PLAIN);
-            page.push_quote(&mark_unknown_words(script, account), |_| NAME);
+            text_box.push_line(&format!("It would run this in `{cwd}` by `{shell}`{terminal}:"), PLAIN);
+            text_box.push_quote(&mark_unknown_words(script, analysis), |_| NAME);
         }
         None => {
             let words: Vec<String> =
                 line.argv.iter().map(|word| ScriptWord::Literal(word.clone()).to_string()).collect();
-            page.push_line(&format!("It would run this in `{cwd}`{terminal}:"), PLAIN);
-            page.push_quote(&words.join(" "), |_| NAME);
+            text_box.push_line(&format!("It would run this in `{cwd}`{terminal}:"), PLAIN);
+            text_box.push_quote(&words.join(" "), |_| NAME);
         }
     }
 }
 
 /// Marks the unknown parts of the script with ‹ and ›.
-fn mark_unknown_words(script: &str, account: Option<&CommandAnalysis>) -> String {
-    let mut unknown: Vec<&str> = account.map(unknown_words).unwrap_or_default();
+fn mark_unknown_words(script: &str, analysis: Option<&CommandAnalysis>) -> String {
+    let mut unknown: Vec<&str> = analysis.map(unknown_words).unwrap_or_default();
     // Longest first: one unknown text may be part of another.
     unknown.sort_by_key(|text| std::cmp::Reverse(text.len()));
     let mut out = String::with_capacity(script.len());
@@ -242,8 +244,8 @@ fn mark_unknown_words(script: &str, account: Option<&CommandAnalysis>) -> String
 }
 
 /// Returns every unknown word as written.
-fn unknown_words(account: &CommandAnalysis) -> Vec<&str> {
-    let commands = account.commands.iter().map(|part| &part.command);
+fn unknown_words(analysis: &CommandAnalysis) -> Vec<&str> {
+    let commands = analysis.commands.iter().map(|part| &part.command);
     let words = commands.flat_map(|command| {
         let redirects = command.redirects.iter().filter_map(|redirect| match redirect {
             ScriptRedirect::Read(to)
@@ -255,7 +257,7 @@ fn unknown_words(account: &CommandAnalysis) -> Vec<&str> {
         });
         command.words.iter().chain(command.variables.iter().map(|(_, value)| value)).chain(redirects)
     });
-    let words = words.chain(account.assignments.iter().map(|(_, value, _)| value));
+    let words = words.chain(analysis.assignments.iter().map(|(_, value, _)| value));
     let unknown = words.filter_map(|word| match word {
         ScriptWord::Unknown(text) if !text.is_empty() => Some(text.as_str()),
         ScriptWord::Unknown(_) | ScriptWord::Literal(_) => None,
@@ -268,7 +270,7 @@ fn is_word_char(letter: char) -> bool {
 }
 
 /// Lists the commands that it consists of, and the paths, programs and hosts they are known to touch.
-fn render_parts(page: &mut TextBox, question: &ApprovalQuestion) {
+fn render_parts(text_box: &mut TextBox, question: &ApprovalQuestion) {
     let (mut shown, mut more) = (0, 0);
     for (command, class, why) in command_classes(question) {
         let plain = matches!(class, "reads" | "ordinary" | "allowed");
@@ -279,25 +281,29 @@ fn render_parts(page: &mut TextBox, question: &ApprovalQuestion) {
         let style = if class == "dangerous" || class == "asked" { DANGER } else { PLAIN };
         // Toolgate's words come first: foreign text could continue with an imitation of them.
         let why = why.map(|why| format!("({why}) ")).unwrap_or_default();
-        page.push_field(if shown == 0 { "runs" } else { "" }, &[format!("{class:9} {why}{command}")], style);
+        text_box.push_field(
+            if shown == 0 { "runs" } else { "" },
+            &[format!("{class:9} {why}{command}")],
+            style,
+        );
         shown += 1;
     }
     if more > 0 {
-        page.push_field(
+        text_box.push_field(
             "",
             &[format!("… and {more} more, as shown: only reading, ordinary or allowed")],
             FAINT,
         );
     }
-    if let Some(account) = &question.analysis {
-        let unclear = account.undecided.iter().map(|doubt| format!("{}: {}", doubt.why, doubt.text));
-        page.push_field("unclear", &unclear.collect::<Vec<_>>(), DANGER);
-        let sets = account.assignments.iter().map(|(name, value, why)| {
+    if let Some(analysis) = &question.analysis {
+        let unclear = analysis.undecided.iter().map(|doubt| format!("{}: {}", doubt.why, doubt.text));
+        text_box.push_field("unclear", &unclear.collect::<Vec<_>>(), DANGER);
+        let sets = analysis.assignments.iter().map(|(name, value, why)| {
             let why = why.map(|why| format!("({why}) ")).unwrap_or_default();
             format!("{why}{name}={value}")
         });
-        page.push_field("sets", &sets.collect::<Vec<_>>(), PLAIN);
-        page.push_field("defines", &account.definitions, PLAIN);
+        text_box.push_field("sets", &sets.collect::<Vec<_>>(), PLAIN);
+        text_box.push_field("defines", &analysis.definitions, PLAIN);
     }
     let touches = question.effect_summary();
     for (label, things) in [
@@ -307,28 +313,29 @@ fn render_parts(page: &mut TextBox, question: &ApprovalQuestion) {
         ("reaches", &touches.hosts),
     ] {
         if !things.is_empty() {
-            page.push_field(label, &[things.join(", ")], PLAIN);
+            text_box.push_field(label, &[things.join(", ")], PLAIN);
         }
     }
-    page.push_field("note", &question.host_file_warnings(), DANGER);
+    text_box.push_field("note", &question.host_file_warnings(), DANGER);
 }
 
 /// Shows the confinement, and what an approval grants.
-fn render_limits(page: &mut TextBox, question: &ApprovalQuestion) {
-    page.push_field("confined", &[confinement_summary(question)], PLAIN);
+fn render_limits(text_box: &mut TextBox, question: &ApprovalQuestion) {
+    text_box.push_field("confined", &[confinement_summary(question)], PLAIN);
     let grants: Vec<String> = question.grants.iter().map(ToString::to_string).collect();
-    page.push_field("yes gives", &grants, DANGER);
+    text_box.push_field("yes gives", &grants, DANGER);
 }
 
 /// Adds warnings about the question itself: escaped characters and length.
-fn render_warnings(page: &mut TextBox, question: &ApprovalQuestion, size: ScreenSize) {
-    let height = page.height();
-    if page.has_escapes() || has_invisible_chars(question) {
-        page.push_line("Beware: it holds characters that do not show; they are written as \\u{…}.", DANGER);
-        page.push_blank();
+fn render_warnings(text_box: &mut TextBox, question: &ApprovalQuestion, size: ScreenSize) {
+    let height = text_box.height();
+    if text_box.has_escapes() || has_invisible_chars(question) {
+        text_box
+            .push_line("Beware: it holds characters that do not show; they are written as \\u{…}.", DANGER);
+        text_box.push_blank();
     }
     if height.saturating_add(10) > size.height {
-        page.push_line(
+        text_box.push_line(
             &format!("The question is {height} lines long: scroll up to see where it begins."),
             FAINT,
         );

@@ -41,8 +41,8 @@ pub(crate) struct TerminalApprover {
 impl TerminalApprover {
     /// Returns an approver if standard input and stderr are terminals and `/dev/tty` can be opened.
     pub(crate) fn detect() -> Option<Arc<Self>> {
-        let sits = io::stdin().is_terminal() && io::stderr().is_terminal() && open_tty().is_ok();
-        sits.then(|| Arc::new(Self { asking: AtomicBool::new(false) }))
+        let has_terminal = io::stdin().is_terminal() && io::stderr().is_terminal() && open_tty().is_ok();
+        has_terminal.then(|| Arc::new(Self { asking: AtomicBool::new(false) }))
     }
 
     /// Reports whether a question is on the screen: then nothing else should be written.
@@ -57,11 +57,11 @@ impl TerminalApprover {
 
     async fn answer(&self, question: &ApprovalQuestion) -> io::Result<ReviewDecision> {
         let size = Self::size()?;
-        let said = self.hold_dialogue(
+        let answer = self.hold_dialogue(
             render::render_question(question, size, PromptScope::Call),
             ApprovalDialogue::for_question(question, size),
         );
-        Ok(said.await?.into_decision(question.proposal.as_ref().map(|proposal| &proposal.rule)))
+        Ok(answer.await?.into_decision(question.proposal.as_ref().map(|proposal| &proposal.rule)))
     }
 
     /// Shows `text` and waits for the answer. Dropping the future restores the terminal.
@@ -75,13 +75,14 @@ impl TerminalApprover {
         let terminal = open_tty()?;
         let mut keys = RawKeyMode::enable(terminal.try_clone()?)?;
         // Dropping the future drops `_wanted`, which wakes the thread.
-        let (unwanted, _wanted) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        let (tell, told) = oneshot::channel();
+        let (cancel_fd, _cancel_on_drop) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let (answer_sender, answer_receiver) = oneshot::channel();
         let thread = std::thread::Builder::new().name("approval".to_owned());
         thread.spawn(move || {
-            let _nobody_waits = tell.send(DialogueThread { terminal, cancel_fd: unwanted }.run_dialogue(&text, dialogue));
+            let _nobody_waits =
+                answer_sender.send(DialogueThread { terminal, cancel_fd }.run_dialogue(&text, dialogue));
         })?;
-        let answer = told.await.unwrap_or_else(|_| Err(io::Error::other("the question was lost")));
+        let answer = answer_receiver.await.unwrap_or_else(|_| Err(io::Error::other("the question was lost")));
         keys.answered = true;
         answer
     }
@@ -114,9 +115,9 @@ fn window_size(terminal: &File) -> ScreenSize {
 struct AskingFlag<'a>(&'a AtomicBool);
 
 impl<'a> AskingFlag<'a> {
-    fn set(asks: &'a AtomicBool) -> Self {
-        asks.store(true, Ordering::Release);
-        Self(asks)
+    fn set(asking: &'a AtomicBool) -> Self {
+        asking.store(true, Ordering::Release);
+        Self(asking)
     }
 }
 
@@ -188,11 +189,11 @@ impl DialogueThread {
             match self.wait_for_input(Some(IDLE_BEFORE_ANSWER))? {
                 TerminalInput::Bytes(bytes) => {
                     // Only Ctrl-C counts.
-                    if let DialogueOutcome::Decided(said @ ApprovalAnswer::Stop, words) =
+                    if let DialogueOutcome::Decided(answer @ ApprovalAnswer::Stop, words) =
                         dialogue.handle_input(&keep_ctrl_c(&bytes))
                     {
                         writeln!(out, "{words}")?;
-                        return Ok(said);
+                        return Ok(answer);
                     }
                 }
                 TerminalInput::Idle => break,
@@ -215,9 +216,9 @@ impl DialogueThread {
                     self.clear_line()?;
                     write!(out, "{text}")?;
                 }
-                DialogueOutcome::Decided(said, words) => {
+                DialogueOutcome::Decided(answer, words) => {
                     writeln!(out, "{words}")?;
-                    return Ok(said);
+                    return Ok(answer);
                 }
             }
             out.flush()?;
@@ -251,8 +252,8 @@ impl DialogueThread {
         let mut watched =
             [PollFd::new(&self.terminal, PollFlags::IN), PollFd::new(&self.cancel_fd, PollFlags::IN)];
         retry_on_intr(|| poll(&mut watched, limit.as_ref()))?;
-        let [terminal, unwanted] = watched.map(|watched| !watched.revents().is_empty());
-        if unwanted {
+        let [terminal, cancelled] = watched.map(|watched| !watched.revents().is_empty());
+        if cancelled {
             return Ok(TerminalInput::Cancelled);
         }
         if !terminal {

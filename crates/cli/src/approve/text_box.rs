@@ -34,7 +34,10 @@ impl TextBox {
     /// Adds one of Toolgate's own lines. It may end with foreign text: only its beginning stands at the left edge.
     pub(super) fn push_line(&mut self, text: &str, style: Style) {
         self.note_invisible(text);
-        for (at, line) in wrap_words(&escape_to_one_line(text), self.width - CONTINUATION_INDENT.len()).into_iter().enumerate() {
+        for (at, line) in wrap_words(&escape_to_one_line(text), self.width - CONTINUATION_INDENT.len())
+            .into_iter()
+            .enumerate()
+        {
             let more = if at == 0 { "" } else { CONTINUATION_INDENT };
             self.lines.push(format!("{more}{}", apply_style(&line, style)));
         }
@@ -53,7 +56,8 @@ impl TextBox {
             let width = self.width - LABEL - 2 - CONTINUATION_INDENT.len();
             for (at, line) in wrap_words(&escape_to_one_line(value), width).into_iter().enumerate() {
                 let (label, more) = if at == 0 { (label, "") } else { ("", CONTINUATION_INDENT) };
-                self.lines.push(format!("  {FAINT}{label:LABEL$}{FAINT:#}{more}{}", apply_style(&line, style)));
+                self.lines
+                    .push(format!("  {FAINT}{label:LABEL$}{FAINT:#}{more}{}", apply_style(&line, style)));
             }
         }
     }
@@ -72,7 +76,8 @@ impl TextBox {
             blank = 0;
             self.note_invisible(line);
             let style = style(line);
-            for (at, piece) in split_to_width(&squeeze_blanks(&make_visible(line)), self.width - 4).into_iter().enumerate()
+            for (at, piece) in
+                split_to_width(&squeeze_blanks(&make_visible(line)), self.width - 4).into_iter().enumerate()
             {
                 let bar = if at == 0 { '│' } else { '┊' };
                 self.lines.push(format!("  {FAINT}{bar}{FAINT:#} {}", apply_style(&piece, style)));
@@ -112,10 +117,10 @@ impl TextBox {
 
 /// Returns foreign text in full, line by line, each behind a bar and without styles.
 pub(crate) fn quote_lines(text: &str, width: usize) -> Vec<String> {
-    let mut page = TextBox::new(width);
-    page.push_quote(text, |_| Style::new());
+    let mut text_box = TextBox::new(width);
+    text_box.push_quote(text, |_| Style::new());
     let plain = |line: &String| anstream::adapter::strip_str(line).to_string().trim_end().to_owned();
-    page.lines.iter().map(plain).collect()
+    text_box.lines.iter().map(plain).collect()
 }
 
 fn apply_style(text: &str, style: Style) -> String {

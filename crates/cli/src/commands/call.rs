@@ -34,36 +34,36 @@ pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, CliFault> {
     let call = ToolCall::function("call", args.name.as_str(), read_arguments(args)?);
     let mut composed = compose(&args.place)?;
     // Without a terminal, a call that needs approval is refused at once.
-    let person = TerminalApprover::detect();
-    if let Some(person) = &person {
-        composed = composed.with_approver(Arc::clone(person) as Arc<dyn Approver>);
+    let terminal = TerminalApprover::detect();
+    if let Some(terminal) = &terminal {
+        composed = composed.with_approver(Arc::clone(terminal) as Arc<dyn Approver>);
     }
-    let said = Arc::new(LatestProgress::default());
-    composed = composed.with_observer(Arc::clone(&said) as Arc<dyn CallObserver>);
+    let latest_progress = Arc::new(LatestProgress::default());
+    composed = composed.with_observer(Arc::clone(&latest_progress) as Arc<dyn CallObserver>);
     let (output, ended) = super::block_on(async {
         let mut servers = None;
         let wanted = WantedServers::for_call(&call, composed.search_server());
         let wanted = wanted.or_all_if_unconfigured(|name| composed.has_server(name));
         if wanted != WantedServers::None {
-            let elicit = person.as_ref().and_then(|_| TerminalElicitor::detect());
-            let means = McpClientDeps {
+            let elicit = terminal.as_ref().and_then(|_| TerminalElicitor::detect());
+            let deps = McpClientDeps {
                 observer: Some(Arc::new(ServerNotices::Problems)),
                 elicitor: elicit,
                 ..McpClientDeps::default()
             };
-            (composed, servers) = composed.start_servers(means, |server| wanted.includes(server))?;
+            (composed, servers) = composed.start_servers(deps, |server| wanted.includes(server))?;
         }
         let toolgate = composed.build()?;
         // A call of a server's tool waits for that server itself.
         if let Some(servers) = servers.as_ref().filter(|_| wanted == WantedServers::All) {
             servers.wait_until_settled(None).await;
         }
-        let mut turns = start_turn_recorder(&toolgate, &call)?;
-        let asks =
-            || TerminalElicitor::is_asking() || person.as_ref().is_some_and(|person| person.is_asking());
-        let answered = dispatch_call(&toolgate, call, &args.name, (&asks, &said)).await?;
-        if let Some(turns) = &mut turns {
-            turns.end_turn();
+        let mut turn_recorder = start_turn_recorder(&toolgate, &call)?;
+        let is_asking =
+            || TerminalElicitor::is_asking() || terminal.as_ref().is_some_and(|person| person.is_asking());
+        let answered = dispatch_call(&toolgate, call, &args.name, (&is_asking, &latest_progress)).await?;
+        if let Some(turn_recorder) = &mut turn_recorder {
+            turn_recorder.end_turn();
         }
         mcp_servers::close_servers(servers).await;
         Ok(answered)
@@ -161,7 +161,7 @@ async fn dispatch_call(
     toolgate: &Toolgate,
     call: ToolCall,
     name: &str,
-    (asks, said): (&impl Fn() -> bool, &LatestProgress),
+    (is_asking, latest_progress): (&impl Fn() -> bool, &LatestProgress),
 ) -> Result<(ToolOutput, bool), CliFault> {
     // SIGTERM cancels the call, so that the terminal is restored even while a question is open.
     let (mut terminate, mut ended) = (signal(SignalKind::terminate())?, false);
@@ -178,8 +178,8 @@ async fn dispatch_call(
                 ended = true;
                 cancel.cancel();
             }
-            () = tokio::time::sleep(terminal_output::ProgressLine::TICK_INTERVAL) => if !asks() {
-                match said.last() {
+            () = tokio::time::sleep(terminal_output::ProgressLine::TICK_INTERVAL) => if !is_asking() {
+                match latest_progress.last() {
                     Some(text) => progress.show(&text),
                     None => progress.tick(),
                 }

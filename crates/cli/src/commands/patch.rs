@@ -48,16 +48,16 @@ pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
     if !args.dry_run {
         recover_interrupted_edits(&records)?;
     }
-    let tally = PatchProgress::default();
+    let patch_progress = PatchProgress::default();
     let mut progress = terminal_output::ProgressLine::new("patch");
-    let tick = || progress.show(&tally.to_string());
+    let tick = || progress.show(&patch_progress.to_string());
     let done = terminal_output::with_ticks(terminal_output::ProgressLine::TICK_INTERVAL, tick, || {
         let plan = PatchPlan::build(&parsed, &disk).map_err(|failure| failure.to_string())?;
         let steps = plan.commit_steps();
-        tally.total.store(steps.len(), Relaxed);
+        patch_progress.total.store(steps.len(), Relaxed);
         let done = match args.dry_run {
             true => disk.check_steps(&steps),
-            false => disk.commit_with(&steps, &records, &mut |milestone| tally.count(milestone)),
+            false => disk.commit_with(&steps, &records, &mut |milestone| patch_progress.count(milestone)),
         };
         done.map(|()| plan).map_err(|refusal| refusal.what)
     });
@@ -192,8 +192,8 @@ fn read_patch_text(args: &args::PatchArgs) -> Result<String, CliFault> {
         Some(path) if path != "-" => {
             let path = Path::new(path);
             #[expect(clippy::disallowed_methods, reason = "the user names the file on the command line")]
-            let opened =
-                std::fs::File::open(path).and_then(|file| file.take(MAX_PATCH_BYTES + 1).read_to_end(&mut bytes));
+            let opened = std::fs::File::open(path)
+                .and_then(|file| file.take(MAX_PATCH_BYTES + 1).read_to_end(&mut bytes));
             opened
                 .map_err(|fault| CliFault::usage(format!("`{}` cannot be read: {fault}", path.display())))?;
         }

@@ -68,7 +68,11 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, CliFault> {
             Ok(started) => started,
             Err(fault) => return Ok(report_fault(&fault)),
         };
-        let code = if all_terminals { relay_terminal(&session, pump).await? } else { wait_forwarding_signals(&session, pump).await? };
+        let code = if all_terminals {
+            relay_terminal(&session, pump).await?
+        } else {
+            wait_forwarding_signals(&session, pump).await?
+        };
         for denial in session.denials() {
             match denial {
                 // Without the message, the exit status 137 would be the only information.
@@ -122,7 +126,10 @@ fn exit_code(session: &ProcessSession) -> ExitCode {
 }
 
 /// Waits for the command, and forwards signals to it.
-async fn wait_forwarding_signals(session: &Arc<ProcessSession>, mut pump: Pump) -> Result<ExitCode, CliFault> {
+async fn wait_forwarding_signals(
+    session: &Arc<ProcessSession>,
+    mut pump: Pump,
+) -> Result<ExitCode, CliFault> {
     let mut changed = session.subscribe();
     let signals =
         [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()];

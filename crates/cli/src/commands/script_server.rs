@@ -21,14 +21,14 @@ pub(crate) fn run(args: &ScriptServerArgs) -> Result<ExitCode, CliFault> {
     super::block_on(async {
         let server = Server::bind(args.port, ScriptedBackend::new(Dialect::Responses, turns)).await?;
         terminal_output::print_text(&format!("http://{}/v1", server.local_addr()?))?;
-        let heard = move |path: &str, body: &str| {
+        let log_request = move |path: &str, body: &str| {
             if let Some(file) = log.lock().as_mut() {
                 let body: Value = serde_json::from_str(body).unwrap_or_default();
                 let _nobody_reads = writeln!(file, "{}", json!({ "path": path, "body": body }));
             }
         };
         tokio::select! {
-            served = server.serve(heard) => served?,
+            served = server.serve(log_request) => served?,
             _ = tokio::signal::ctrl_c() => {}
         }
         Ok(ExitCode::SUCCESS)

@@ -21,11 +21,12 @@ pub(crate) fn run(args: &ToolsArgs) -> Result<ExitCode, CliFault> {
     let composed = compose(&args.place)?.for_api(form_api(wire));
     let style = composed.wire_style();
     let specs = super::block_on(async {
-        let means = McpClientDeps { observer: Some(Arc::new(ServerNotices::Problems)), ..McpClientDeps::default() };
+        let deps =
+            McpClientDeps { observer: Some(Arc::new(ServerNotices::Problems)), ..McpClientDeps::default() };
         let wanted = |server: &str| {
             args.name.as_deref().is_none_or(|name| needs_servers(name) && may_belong_to_server(name, server))
         };
-        let (composed, servers) = composed.start_servers(means, wanted)?;
+        let (composed, servers) = composed.start_servers(deps, wanted)?;
         let toolgate = composed.build()?;
         if let Some(servers) = &servers {
             super::servers::wait_until_settled(servers).await;
@@ -36,7 +37,11 @@ pub(crate) fn run(args: &ToolsArgs) -> Result<ExitCode, CliFault> {
     })?;
     let specs: Vec<&ToolSpec> = specs.iter().collect();
     if args.wire.is_none() && !args.json {
-        terminal_output::print_styled(&if args.name.is_some() { format_manual(&specs) } else { format_list(&specs) })?;
+        terminal_output::print_styled(&if args.name.is_some() {
+            format_manual(&specs)
+        } else {
+            format_list(&specs)
+        })?;
         return Ok(ExitCode::SUCCESS);
     }
     let json = encode_specs(&specs, wire, &style);
@@ -58,9 +63,12 @@ fn select_specs(toolgate: &Toolgate, args: &ToolsArgs) -> Result<Vec<ToolSpec>, 
     match args.name.as_deref() {
         None if args.all => {
             let mut specs = registry.offered_specs();
-            let told: Vec<String> = specs.iter().map(|spec| spec.name().to_owned()).collect();
+            let offered: Vec<String> = specs.iter().map(|spec| spec.name().to_owned()).collect();
             specs.extend(
-                registry.callable_specs().into_iter().filter(|spec| !told.contains(&spec.name().to_owned())),
+                registry
+                    .callable_specs()
+                    .into_iter()
+                    .filter(|spec| !offered.contains(&spec.name().to_owned())),
             );
             specs.sort_by(|a, b| a.name().cmp(b.name()));
             Ok(specs)

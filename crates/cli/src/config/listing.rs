@@ -75,8 +75,10 @@ impl Config {
 impl CommandSettings {
     fn rows(&self) -> Vec<ConfigRow> {
         let Self { inherit, pass, set, sessions, shell } = self;
-        let mut rows =
-            vec![row("commands.inherit", one_value(inherit)), row("commands.pass", list_value(pass.iter().map(value_and_source)))];
+        let mut rows = vec![
+            row("commands.inherit", one_value(inherit)),
+            row("commands.pass", list_value(pass.iter().map(value_and_source))),
+        ];
         if set.is_empty() {
             rows.push(row("commands.set", RowValue::Unset));
         }
@@ -84,7 +86,10 @@ impl CommandSettings {
             let key = Cow::Owned(format!("commands.set.{}", toml_key(name)));
             ConfigRow { key, value: RowValue::One(json!(value), source.clone()) }
         }));
-        rows.extend([row("commands.sessions", one_value(sessions)), row("commands.shell", optional_value(shell))]);
+        rows.extend([
+            row("commands.sessions", one_value(sessions)),
+            row("commands.shell", optional_value(shell)),
+        ]);
         rows
     }
 }

@@ -102,7 +102,10 @@ pub(crate) fn user_config_path(dirs: &UserDirs) -> Result<PathBuf, CliFault> {
     Ok(there.unwrap_or_else(|| directory.join(USER_FILES[0])))
 }
 
-fn read_user_file(dirs: &UserDirs, looked_for: &mut Vec<ConfigCandidate>) -> Result<Option<ConfigFile>, CliFault> {
+fn read_user_file(
+    dirs: &UserDirs,
+    candidates: &mut Vec<ConfigCandidate>,
+) -> Result<Option<ConfigFile>, CliFault> {
     let Some(directory) = &dirs.config else { return Ok(None) };
     let mut found = None;
     for name in USER_FILES {
@@ -113,7 +116,7 @@ fn read_user_file(dirs: &UserDirs, looked_for: &mut Vec<ConfigCandidate>) -> Res
             let both = format!("`{}` holds both `{one}` and `{other}`; keep one", directory.display());
             return Err(CliFault::usage(both));
         }
-        looked_for.push(ConfigCandidate {
+        candidates.push(ConfigCandidate {
             path,
             found: if file.is_some() { CandidateState::Read } else { CandidateState::NotThere },
         });
@@ -125,14 +128,17 @@ fn read_user_file(dirs: &UserDirs, looked_for: &mut Vec<ConfigCandidate>) -> Res
 /// Returns every project file at or above `cwd`, outermost first: up to the top of its git repository, else to the
 /// root. Above `cwd`, only files of the owner of `cwd`, of the user or of root count: anyone may put a file into
 /// `/tmp`.
-fn read_project_files(cwd: &Path, looked_for: &mut Vec<ConfigCandidate>) -> Result<Vec<ConfigFile>, CliFault> {
+fn read_project_files(
+    cwd: &Path,
+    candidates: &mut Vec<ConfigCandidate>,
+) -> Result<Vec<ConfigFile>, CliFault> {
     let mut files = Vec::new();
     for (path, whose) in paths_at_or_above(cwd, Path::new(PROJECT_FILE)) {
         match whose {
-            FileOwner::Others => looked_for.push(ConfigCandidate { path, found: CandidateState::NotYours }),
+            FileOwner::Others => candidates.push(ConfigCandidate { path, found: CandidateState::NotYours }),
             FileOwner::Ours => {
                 if let Some(file) = ConfigFile::read(&path, ConfigSymlinks::Refuse)? {
-                    looked_for.push(ConfigCandidate { path, found: CandidateState::Read });
+                    candidates.push(ConfigCandidate { path, found: CandidateState::Read });
                     files.push(file);
                 }
             }
@@ -140,7 +146,7 @@ fn read_project_files(cwd: &Path, looked_for: &mut Vec<ConfigCandidate>) -> Resu
     }
     if files.is_empty() {
         let cwd = exec::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
-        looked_for.push(ConfigCandidate { path: cwd.join(PROJECT_FILE), found: CandidateState::NotThere });
+        candidates.push(ConfigCandidate { path: cwd.join(PROJECT_FILE), found: CandidateState::NotThere });
     }
     files.reverse();
     Ok(files)
@@ -305,7 +311,9 @@ impl Config {
         set_from_file(&mut self.commands.sessions, file, commands.sessions.as_ref(), to_usize);
         set_from_file(&mut self.model, file, file.content.model.as_ref(), |model| Some(model.clone()));
         set_from_file(&mut self.limits.output_tokens, file, limits.output_tokens.as_ref(), to_usize);
-        set_from_file(&mut self.limits.call_timeout_ms, file, limits.call_timeout_ms.as_ref(), |&timeout| timeout);
+        set_from_file(&mut self.limits.call_timeout_ms, file, limits.call_timeout_ms.as_ref(), |&timeout| {
+            timeout
+        });
         set_from_file(&mut self.limits.parallel, file, limits.parallel.as_ref(), to_usize);
     }
 
@@ -334,7 +342,12 @@ impl Config {
         shrink_from_file(&mut self.commands.inherit, file, commands.inherit.as_ref(), |&inherit| inherit);
         shrink_from_file(&mut self.commands.sessions, file, commands.sessions.as_ref(), to_usize);
         shrink_from_file(&mut self.limits.output_tokens, file, limits.output_tokens.as_ref(), to_usize);
-        shrink_from_file(&mut self.limits.call_timeout_ms, file, limits.call_timeout_ms.as_ref(), |&timeout| timeout);
+        shrink_from_file(
+            &mut self.limits.call_timeout_ms,
+            file,
+            limits.call_timeout_ms.as_ref(),
+            |&timeout| timeout,
+        );
         shrink_from_file(&mut self.limits.parallel, file, limits.parallel.as_ref(), to_usize);
     }
 

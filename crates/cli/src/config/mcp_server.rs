@@ -153,7 +153,9 @@ impl ServerTable {
                     ("network", self.network.is_some()),
                     ("writable", !self.writable.is_empty()),
                 ];
-                let why = only("command", &stdio).or_else(|| find_url_fault(url)).or_else(|| self.find_header_fault());
+                let why = only("command", &stdio)
+                    .or_else(|| find_url_fault(url))
+                    .or_else(|| self.find_header_fault());
                 if let Some(why) = why {
                     return Some(why);
                 }
@@ -183,8 +185,11 @@ impl ServerTable {
             ("tool_timeout_sec", self.tool_timeout_sec),
             ("timeout_seconds", self.timeout_seconds),
         ];
-        let wrong = times.iter().find(|(_, time)| time.is_some_and(|time| !TIMEOUT_SEC_RANGE.contains(&time)));
-        wrong.map(|(key, _)| format!("`{key}` must be from {} to {}", TIMEOUT_SEC_RANGE.start(), TIMEOUT_SEC_RANGE.end()))
+        let wrong =
+            times.iter().find(|(_, time)| time.is_some_and(|time| !TIMEOUT_SEC_RANGE.contains(&time)));
+        wrong.map(|(key, _)| {
+            format!("`{key}` must be from {} to {}", TIMEOUT_SEC_RANGE.start(), TIMEOUT_SEC_RANGE.end())
+        })
     }
 
     /// Returns the time limit for starting the server. `timeout_seconds` can lengthen it and never shortens it: a

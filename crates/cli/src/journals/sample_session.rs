@@ -11,9 +11,9 @@ use super::truncate::TextTruncator;
 
 /// Builds a timeline from entries and their milliseconds after the beginning.
 pub(crate) fn build_timeline(entries: Vec<(u64, JournalEntry)>) -> SessionTimeline {
-    let mut teller = TimelineBuilder::new(TextTruncator::for_reading());
-    build_records(entries).iter().for_each(|record| teller.add_record(record));
-    teller.finish(JournalEnding::Whole)
+    let mut builder = TimelineBuilder::new(TextTruncator::for_reading());
+    build_records(entries).iter().for_each(|record| builder.add_record(record));
+    builder.finish(JournalEnding::Whole)
 }
 
 /// Builds journal records from entries.

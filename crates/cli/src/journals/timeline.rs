@@ -178,13 +178,15 @@ pub(crate) struct RequestUsage {
 
 impl SessionTimeline {
     /// Reads a journal up to the first line that is damaged.
-    pub(crate) fn read(path: &Path, shears: TextTruncator) -> Result<Self, JournalFault> {
+    pub(crate) fn read(path: &Path, truncator: TextTruncator) -> Result<Self, JournalFault> {
         let mut records = JournalReader::open(path)?;
-        let mut teller = TimelineBuilder::new(shears);
+        let mut builder = TimelineBuilder::new(truncator);
         for record in records.by_ref().take(MAX_LINES) {
             match record {
-                Ok(record) => teller.add_record(&record),
-                Err(fault) => return Ok(teller.finish(JournalEnding::Broken(describe_journal_fault(&fault)))),
+                Ok(record) => builder.add_record(&record),
+                Err(fault) => {
+                    return Ok(builder.finish(JournalEnding::Broken(describe_journal_fault(&fault))));
+                }
             }
         }
         let ending = match (records.torn_tail(), records.next()) {
@@ -192,24 +194,24 @@ impl SessionTimeline {
             (None, None) => JournalEnding::Whole,
             (None, Some(_)) => JournalEnding::TooLong,
         };
-        Ok(teller.finish(ending))
+        Ok(builder.finish(ending))
     }
 
     /// Returns the calls in order.
     pub(crate) fn calls(&self) -> impl Iterator<Item = (&TimelineEvent, &TimelineCall)> {
-        self.events.iter().filter_map(|moment| Some((moment, moment.as_call()?)))
+        self.events.iter().filter_map(|event| Some((event, event.as_call()?)))
     }
 
     /// Returns the number of prompts.
     pub(crate) fn prompt_count(&self) -> usize {
-        self.events.iter().filter(|moment| moment.is_prompt()).count()
+        self.events.iter().filter(|event| event.is_prompt()).count()
     }
 
     /// Returns the number of requests to the model, and their total usage.
     pub(crate) fn total_usage(&self) -> (u64, RequestUsage) {
         let mut sum = (0, RequestUsage::default());
-        for moment in &self.events {
-            if let TimelineEventKind::Usage(usage) = &moment.kind {
+        for event in &self.events {
+            if let TimelineEventKind::Usage(usage) = &event.kind {
                 sum.0 += 1;
                 sum.1.add(usage);
             }
@@ -277,10 +279,10 @@ impl TimelineAnswer {
 }
 
 impl ModelSpeech {
-    pub(super) fn from_words(words: &TranscriptItem, shears: &mut TextTruncator) -> Self {
+    pub(super) fn from_words(words: &TranscriptItem, truncator: &mut TextTruncator) -> Self {
         match words {
-            TranscriptItem::Text(text) => Self::Text(shears.truncate(text)),
-            TranscriptItem::Thought(text) => Self::Thought(shears.truncate(text)),
+            TranscriptItem::Text(text) => Self::Text(truncator.truncate(text)),
+            TranscriptItem::Thought(text) => Self::Thought(truncator.truncate(text)),
             TranscriptItem::Other(kind) => Self::Other(super::truncate::truncate_name(kind)),
         }
     }

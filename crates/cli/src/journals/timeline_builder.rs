@@ -26,9 +26,9 @@ pub(super) struct TimelineBuilder {
 }
 
 impl TimelineBuilder {
-    pub(super) fn new(shears: TextTruncator) -> Self {
+    pub(super) fn new(truncator: TextTruncator) -> Self {
         Self {
-            truncator: shears,
+            truncator,
             clock: SessionClock::default(),
             timeline: SessionTimeline::default(),
             open_calls: HashMap::new(),
@@ -45,8 +45,8 @@ impl TimelineBuilder {
         if self.timeline.started.is_empty() {
             self.timeline.started = truncate_name(&record.at);
         }
-        if let Some(what) = self.event_kind(&record.entry, after) {
-            self.timeline.events.push(TimelineEvent { seq: record.seq, after, kind: what });
+        if let Some(kind) = self.event_kind(&record.entry, after) {
+            self.timeline.events.push(TimelineEvent { seq: record.seq, after, kind });
         }
         if let JournalEntry::Call { id, .. } = &record.entry {
             self.open_calls.insert(truncate_name(id), self.timeline.events.len() - 1);
@@ -60,11 +60,13 @@ impl TimelineBuilder {
 
     /// Returns the event for a record; `None` if the record belongs to a call.
     fn event_kind(&mut self, entry: &JournalEntry, after: u64) -> Option<TimelineEventKind> {
-        let shears = &mut self.truncator;
+        let truncator = &mut self.truncator;
         Some(match entry {
-            JournalEntry::Session { .. } => TimelineEventKind::Session(Box::new(session_settings(entry, shears)?)),
+            JournalEntry::Session { .. } => {
+                TimelineEventKind::Session(Box::new(session_settings(entry, truncator)?))
+            }
             JournalEntry::Prompt { text, images } => {
-                TimelineEventKind::Prompt { text: shears.truncate(text), images: images.len() }
+                TimelineEventKind::Prompt { text: truncator.truncate(text), images: images.len() }
             }
             JournalEntry::Said { items, .. } => {
                 let words = toolgate::wire::transcript_items(items);
@@ -73,10 +75,14 @@ impl TimelineBuilder {
                     return None;
                 }
                 TimelineEventKind::Message(
-                    words.iter().take(MAX_ITEMS).map(|words| ModelSpeech::from_words(words, shears)).collect(),
+                    words
+                        .iter()
+                        .take(MAX_ITEMS)
+                        .map(|words| ModelSpeech::from_words(words, truncator))
+                        .collect(),
                 )
             }
-            JournalEntry::Call { .. } => TimelineEventKind::Call(Box::new(build_call(entry, shears)?)),
+            JournalEntry::Call { .. } => TimelineEventKind::Call(Box::new(build_call(entry, truncator)?)),
             JournalEntry::Intent { call, .. }
             | JournalEntry::Verdict { call, .. }
             | JournalEntry::Asked { call, .. }
@@ -86,28 +92,28 @@ impl TimelineBuilder {
             JournalEntry::Kept { call, path, sha256, bytes } => {
                 let text =
                     format!("all {bytes} bytes that call {call} wrote are in {path}, SHA-256 {sha256}");
-                TimelineEventKind::Notice(shears.truncate(&text))
+                TimelineEventKind::Notice(truncator.truncate(&text))
             }
             JournalEntry::Plan { steps } => {
                 let step = |step: &journal::JournalPlanStep| TimelinePlanStep {
-                    step: shears.truncate(&step.step),
+                    step: truncator.truncate(&step.step),
                     status: truncate_name(&step.status),
                 };
                 TimelineEventKind::Plan(steps.iter().take(MAX_ITEMS).map(step).collect())
             }
-            JournalEntry::Diff { text } => TimelineEventKind::Diff(shears.truncate(text)),
+            JournalEntry::Diff { text } => TimelineEventKind::Diff(truncator.truncate(text)),
             JournalEntry::Usage { .. } => TimelineEventKind::Usage(request_usage(entry)?),
             JournalEntry::Compacted { summary, dropped } => {
-                TimelineEventKind::Compacted { summary: shears.truncate(summary), dropped: *dropped }
+                TimelineEventKind::Compacted { summary: truncator.truncate(summary), dropped: *dropped }
             }
             // Its facts have records of their own: the last message, the interruption, the error.
             JournalEntry::Turn { .. } | JournalEntry::Added { .. } => return None,
             JournalEntry::Agent { path, of } => {
-                TimelineEventKind::Notice(shears.truncate(&format!("the agent {path} of {of}")))
+                TimelineEventKind::Notice(truncator.truncate(&format!("the agent {path} of {of}")))
             }
-            JournalEntry::Interrupted { why } => TimelineEventKind::Interrupted(shears.truncate(why)),
-            JournalEntry::Notice { text } => TimelineEventKind::Notice(shears.truncate(text)),
-            JournalEntry::End { why } => TimelineEventKind::End(shears.truncate(why)),
+            JournalEntry::Interrupted { why } => TimelineEventKind::Interrupted(truncator.truncate(why)),
+            JournalEntry::Notice { text } => TimelineEventKind::Notice(truncator.truncate(text)),
+            JournalEntry::End { why } => TimelineEventKind::End(truncator.truncate(why)),
             JournalEntry::Unknown(value) => {
                 TimelineEventKind::UnknownRecord(truncate_name(value["kind"].as_str().unwrap_or("?")))
             }
@@ -116,9 +122,11 @@ impl TimelineBuilder {
 
     /// Adds a record to its call. A record about an unknown call becomes an event of its own.
     fn add_to_call(&mut self, id: &str, entry: &JournalEntry, after: u64) -> Option<TimelineEventKind> {
-        let stray = || Some(TimelineEventKind::OrphanRecord { kind: entry_kind(entry), call: truncate_name(id) });
+        let stray =
+            || Some(TimelineEventKind::OrphanRecord { kind: entry_kind(entry), call: truncate_name(id) });
         let Some(at) = self.open_calls.get(&truncate_name(id)).copied() else { return stray() };
-        let Some(TimelineEvent { kind: TimelineEventKind::Call(call), .. }) = self.timeline.events.get_mut(at)
+        let Some(TimelineEvent { kind: TimelineEventKind::Call(call), .. }) =
+            self.timeline.events.get_mut(at)
         else {
             return stray();
         };
@@ -133,26 +141,26 @@ impl TimelineBuilder {
 }
 
 impl TimelineCall {
-    fn apply_entry(&mut self, entry: &JournalEntry, after: u64, shears: &mut TextTruncator) {
-        let course = &mut self.decisions;
+    fn apply_entry(&mut self, entry: &JournalEntry, after: u64, truncator: &mut TextTruncator) {
+        let decisions = &mut self.decisions;
         match entry {
-            JournalEntry::Intent { effects, .. } => self.effects = shears.truncate_list(effects),
-            JournalEntry::Verdict { verdict, why, by, .. } if course.verdicts.len() < MAX_ITEMS => {
-                course.verdicts.push(TimelineVerdict {
+            JournalEntry::Intent { effects, .. } => self.effects = truncator.truncate_list(effects),
+            JournalEntry::Verdict { verdict, why, by, .. } if decisions.verdicts.len() < MAX_ITEMS => {
+                decisions.verdicts.push(TimelineVerdict {
                     verdict: *verdict,
-                    why: shears.truncate_list(why),
+                    why: truncator.truncate_list(why),
                     by: truncate_name(by),
                 });
             }
-            JournalEntry::Asked { why, .. } if course.questions.len() < MAX_ITEMS => {
-                course.questions.push(TimelineQuestion {
-                    why: shears.truncate_list(why),
+            JournalEntry::Asked { why, .. } if decisions.questions.len() < MAX_ITEMS => {
+                decisions.questions.push(TimelineQuestion {
+                    why: truncator.truncate_list(why),
                     asked: after,
                     decision: None,
                 });
             }
             JournalEntry::Decided { decision, by, .. } => {
-                if let Some(question) = course.questions.last_mut() {
+                if let Some(question) = decisions.questions.last_mut() {
                     question.decision = Some(TimelineDecision {
                         word: truncate_name(decision),
                         by: truncate_name(by),
@@ -160,8 +168,8 @@ impl TimelineCall {
                     });
                 }
             }
-            JournalEntry::Attempt { number, enforcement, .. } if course.attempts.len() < MAX_ITEMS => {
-                course.attempts.push(TimelineAttempt {
+            JournalEntry::Attempt { number, enforcement, .. } if decisions.attempts.len() < MAX_ITEMS => {
+                decisions.attempts.push(TimelineAttempt {
                     number: *number,
                     after,
                     enforcement: truncate_name(enforcement),
@@ -173,7 +181,7 @@ impl TimelineCall {
     }
 }
 
-fn session_settings(entry: &JournalEntry, shears: &mut TextTruncator) -> Option<SessionSettings> {
+fn session_settings(entry: &JournalEntry, truncator: &mut TextTruncator) -> Option<SessionSettings> {
     let JournalEntry::Session { version, cwd, model, wire, sandbox, approval, resumed } = entry else {
         return None;
     };
@@ -181,7 +189,7 @@ fn session_settings(entry: &JournalEntry, shears: &mut TextTruncator) -> Option<
         [version, model, wire, sandbox, approval].map(|text| truncate_name(text));
     Some(SessionSettings {
         version,
-        cwd: shears.truncate(cwd),
+        cwd: truncator.truncate(cwd),
         model,
         wire,
         sandbox,
@@ -190,19 +198,19 @@ fn session_settings(entry: &JournalEntry, shears: &mut TextTruncator) -> Option<
     })
 }
 
-fn build_call(entry: &JournalEntry, shears: &mut TextTruncator) -> Option<TimelineCall> {
+fn build_call(entry: &JournalEntry, truncator: &mut TextTruncator) -> Option<TimelineCall> {
     let JournalEntry::Call { id: _, tool, form: _, arguments, remote } = entry else { return None };
     Some(TimelineCall {
         tool: truncate_name(tool),
         remote: remote.as_ref().map(|remote| (truncate_name(&remote.server), truncate_name(&remote.tool))),
-        arguments: shears.truncate(arguments),
+        arguments: truncator.truncate(arguments),
         effects: Vec::new(),
         decisions: CallDecisions::default(),
         answer: None,
     })
 }
 
-fn build_answer(entry: &JournalEntry, after: u64, shears: &mut TextTruncator) -> Option<TimelineAnswer> {
+fn build_answer(entry: &JournalEntry, after: u64, truncator: &mut TextTruncator) -> Option<TimelineAnswer> {
     let JournalEntry::Answered { success, error, took_ms, text, pictures, spilled, .. } = entry else {
         return None;
     };
@@ -211,9 +219,9 @@ fn build_answer(entry: &JournalEntry, after: u64, shears: &mut TextTruncator) ->
         success: *success,
         error: error.as_deref().map(truncate_name),
         took_ms: *took_ms,
-        text: shears.truncate(text),
+        text: truncator.truncate(text),
         pictures: pictures.len(),
-        spilled: spilled.as_ref().map(|spilled| (shears.truncate(&spilled.path), spilled.bytes)),
+        spilled: spilled.as_ref().map(|spilled| (truncator.truncate(&spilled.path), spilled.bytes)),
     })
 }
 

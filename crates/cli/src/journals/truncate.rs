@@ -44,9 +44,13 @@ impl TextTruncator {
 
     /// Returns the beginnings of the first texts; a last item counts the others.
     pub(crate) fn truncate_list(&mut self, texts: &[String]) -> Vec<TextExcerpt> {
-        let mut list: Vec<TextExcerpt> = texts.iter().take(MAX_LIST_ITEMS).map(|text| self.truncate(text)).collect();
+        let mut list: Vec<TextExcerpt> =
+            texts.iter().take(MAX_LIST_ITEMS).map(|text| self.truncate(text)).collect();
         if texts.len() > MAX_LIST_ITEMS {
-            list.push(TextExcerpt { text: format!("… and {} more", texts.len() - MAX_LIST_ITEMS), omitted_bytes: 0 });
+            list.push(TextExcerpt {
+                text: format!("… and {} more", texts.len() - MAX_LIST_ITEMS),
+                omitted_bytes: 0,
+            });
         }
         list
     }

@@ -37,16 +37,16 @@ pub(crate) struct WaitSpan {
 }
 
 /// Returns all intervals of waiting in a session.
-pub(crate) fn wait_spans(story: &SessionTimeline) -> Vec<WaitSpan> {
+pub(crate) fn wait_spans(timeline: &SessionTimeline) -> Vec<WaitSpan> {
     let mut spans = Vec::new();
-    for (moment, told) in story.events.iter().enumerate() {
-        let span = |(waiting, from, to)| WaitSpan { kind: waiting, from, to, event_index: moment };
-        if let TimelineEventKind::Usage(usage) = &told.kind {
-            let from = told.after.saturating_sub(usage.millis);
-            spans.push(span((WaitKind::Model, from, told.after)));
+    for (event_index, event) in timeline.events.iter().enumerate() {
+        let span = |(kind, from, to)| WaitSpan { kind, from, to, event_index };
+        if let TimelineEventKind::Usage(usage) = &event.kind {
+            let from = event.after.saturating_sub(usage.millis);
+            spans.push(span((WaitKind::Model, from, event.after)));
         }
-        if let TimelineEventKind::Call(call) = &told.kind {
-            spans.extend(call_waits(call, told.after, story.duration_ms).into_iter().map(span));
+        if let TimelineEventKind::Call(call) = &event.kind {
+            spans.extend(call_waits(call, event.after, timeline.duration_ms).into_iter().map(span));
         }
     }
     spans.retain(|span| span.from < span.to);

@@ -130,7 +130,10 @@ mod tests {
             let tool = ("gen_ai.tool.name", AttributeValue::Text(format!("tool{number}")));
             histogram.add(vec![operation_attribute("execute_tool"), tool], 1.0);
         }
-        assert_eq!((histogram.points.len(), histogram.points[MAX_ATTRIBUTE_SETS].count), (MAX_ATTRIBUTE_SETS + 1, 9));
+        assert_eq!(
+            (histogram.points.len(), histogram.points[MAX_ATTRIBUTE_SETS].count),
+            (MAX_ATTRIBUTE_SETS + 1, 9)
+        );
         assert_eq!(histogram.points[MAX_ATTRIBUTE_SETS].attributes, [operation_attribute("execute_tool")]);
     }
 }

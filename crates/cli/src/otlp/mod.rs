@@ -29,10 +29,10 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const SESSION_END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Sends the session `meant` to the collector at `url`, and prints the number of spans.
-pub(crate) fn export_session(meant: &ResolvedSession, url: &str) -> Result<ExitCode, CliFault> {
+pub(crate) fn export_session(session: &ResolvedSession, url: &str) -> Result<ExitCode, CliFault> {
     let settings = ExporterSettings::from_variables(&env_variable).with_endpoint(url);
     let collector = settings.to_collector().map_err(CliFault::usage)?;
-    let trace = SessionTrace::read(&meant.path).map_err(|fault| CliFault::usage(fault.to_string()))?;
+    let trace = SessionTrace::read(&session.path).map_err(|fault| CliFault::usage(fault.to_string()))?;
     let host = collector.host_and_port();
     crate::commands::block_on_current_thread(async {
         let unsent = |why| CliFault::failed(format!("the session was not sent to {host}: {why}"));
@@ -40,7 +40,7 @@ pub(crate) fn export_session(meant: &ResolvedSession, url: &str) -> Result<ExitC
     })?;
     terminal_output::print_text(&format!("sent {} spans of {} to {host}", trace.spans.len(), trace.session))?;
     Ok(trace.incomplete_reason.map_or(ExitCode::SUCCESS, |why| {
-        terminal_output::print_error(&format!("`{}` was sent only in part: {why}", meant.name));
+        terminal_output::print_error(&format!("`{}` was sent only in part: {why}", session.name));
         ExitCode::FAILURE
     }))
 }

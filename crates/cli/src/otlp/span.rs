@@ -189,8 +189,8 @@ fn request_attributes(model: &TraceModel, usage: &RequestUsage) -> Vec<SpanAttri
     known
 }
 
-fn verdict_word(ruling: RecordedVerdict) -> &'static str {
-    match ruling {
+fn verdict_word(verdict: RecordedVerdict) -> &'static str {
+    match verdict {
         RecordedVerdict::Allow => "allow",
         RecordedVerdict::Ask => "ask",
         RecordedVerdict::Forbid => "forbid",

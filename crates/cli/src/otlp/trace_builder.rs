@@ -6,7 +6,7 @@ use std::path::Path;
 use journal::{JournalEntry, JournalFault, JournalReader, JournalRecord};
 use toolgate::wire::Dialect;
 
-use super::span::{SpanWork, TraceCall, TraceModel, TraceSettings, TraceSpan, SESSION_LINE};
+use super::span::{SESSION_LINE, SpanWork, TraceCall, TraceModel, TraceSettings, TraceSpan};
 use crate::journals::timeline::{MAX_LINES, RequestUsage, describe_journal_fault};
 use crate::journals::truncate::truncate_name;
 
@@ -29,18 +29,20 @@ impl SessionTrace {
     /// Reads a journal up to the first damaged line. The session's name is that of its file.
     pub(super) fn read(path: &Path) -> Result<Self, JournalFault> {
         let session = path.file_stem().map(|stem| truncate_name(&stem.to_string_lossy())).unwrap_or_default();
-        let (mut reader, mut cut) = (TraceBuilder::default(), None);
+        let (mut builder, mut incomplete_reason) = (TraceBuilder::default(), None);
         for (record, before) in JournalReader::open(path)?.zip(0..) {
             match record {
-                Ok(_) if before == MAX_LINES => cut = Some(format!("it has more than {MAX_LINES} lines")),
-                Ok(record) => reader.add_record(&record),
-                Err(fault) => cut = Some(describe_journal_fault(&fault)),
+                Ok(_) if before == MAX_LINES => {
+                    incomplete_reason = Some(format!("it has more than {MAX_LINES} lines"))
+                }
+                Ok(record) => builder.add_record(&record),
+                Err(fault) => incomplete_reason = Some(describe_journal_fault(&fault)),
             }
-            if cut.is_some() {
+            if incomplete_reason.is_some() {
                 break;
             }
         }
-        Ok(Self { session, spans: reader.finish(), incomplete_reason: cut })
+        Ok(Self { session, spans: builder.finish(), incomplete_reason })
     }
 
     /// Returns the span of the whole session.
@@ -92,8 +94,15 @@ impl TraceBuilder {
                 let server = remote.as_ref().map(|remote| truncate_name(&remote.server));
                 let (id, tool) = (truncate_name(id), truncate_name(tool));
                 self.calls.insert(id.clone(), OpenCallSpan { index: self.spans.len(), cut_at: None });
-                let call =
-                    TraceCall { id, tool, server, verdict: None, enforcement: None, waited_ms: 0, answer: None };
+                let call = TraceCall {
+                    id,
+                    tool,
+                    server,
+                    verdict: None,
+                    enforcement: None,
+                    waited_ms: 0,
+                    answer: None,
+                };
                 self.push(record.seq, Some(SESSION_LINE), (at, at), SpanWork::Call(call));
             }
             JournalEntry::Verdict { call, verdict, .. } => {
@@ -156,7 +165,8 @@ impl TraceBuilder {
     }
 
     fn start_question(&mut self, id: &str, line: u64, at: u64) {
-        let Some(span) = self.calls.get(&truncate_name(id)).and_then(|open| self.spans.get(open.index)) else {
+        let Some(span) = self.calls.get(&truncate_name(id)).and_then(|open| self.spans.get(open.index))
+        else {
             return;
         };
         let SpanWork::Call(call) = &span.work else { return };
@@ -185,7 +195,8 @@ impl TraceBuilder {
         self.end_question(id, None, to);
         let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
         self.update_call(id, |call| call.answer = Some((bytes, *took_ms)));
-        let Some(span) = self.calls.remove(&truncate_name(id)).and_then(|open| self.spans.get_mut(open.index))
+        let Some(span) =
+            self.calls.remove(&truncate_name(id)).and_then(|open| self.spans.get_mut(open.index))
         else {
             return;
         };

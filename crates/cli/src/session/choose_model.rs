@@ -50,10 +50,13 @@ pub(crate) fn limits_from_flags(flags: &ModelArgs) -> TurnLimits {
 }
 
 /// Chooses the model for `asked`; `configured` is its name in the configuration.
-pub(crate) fn choose_model(asked: &ModelLocation, configured: Option<&str>) -> Result<ChosenModel, CliFault> {
+pub(crate) fn choose_model(
+    location: &ModelLocation,
+    configured: Option<&str>,
+) -> Result<ChosenModel, CliFault> {
     let name = configured.map(str::to_owned);
-    if let Some(file) = &asked.script {
-        let dialect = asked.wire.unwrap_or(Dialect::Responses);
+    if let Some(file) = &location.script {
+        let dialect = location.wire.unwrap_or(Dialect::Responses);
         let model = Arc::new(ScriptedBackend::new(dialect, read_script(file)?));
         let name = name.unwrap_or_else(|| SCRIPTED_NAME.to_owned());
         return Ok(ChosenModel {
@@ -68,9 +71,9 @@ pub(crate) fn choose_model(asked: &ModelLocation, configured: Option<&str>) -> R
             "--model NAME, or `model = \"NAME\"` in your configuration; `toolgate demo` needs none",
         )
     })?;
-    let dialect = asked.wire.unwrap_or_else(|| suggested_dialect(&name));
+    let dialect = location.wire.unwrap_or_else(|| suggested_dialect(&name));
     let key = std::env::var(dialect.api_key_variable()).ok().filter(|key| !key.is_empty());
-    let own = asked.base_url.clone().or_else(|| std::env::var(base_url_variable(dialect)).ok());
+    let own = location.base_url.clone().or_else(|| std::env::var(base_url_variable(dialect)).ok());
     if key.is_none() && own.is_none() {
         let wrong = format!("there is no key for {name}: {} is not set", dialect.api_key_variable());
         return Err(CliFault::usage(wrong)
@@ -108,7 +111,9 @@ fn is_openai(base: &str) -> bool {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default().split(':').next().unwrap_or_default();
     let host = host.to_ascii_lowercase();
-    OPENAI_DOMAINS.iter().any(|own| host == *own || host.strip_suffix(own).is_some_and(|sub| sub.ends_with('.')))
+    OPENAI_DOMAINS
+        .iter()
+        .any(|own| host == *own || host.strip_suffix(own).is_some_and(|sub| sub.ends_with('.')))
 }
 
 /// Returns the dialect that the model's name suggests.

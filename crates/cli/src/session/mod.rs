@@ -89,62 +89,81 @@ impl AssembledSession {
 }
 
 /// Assembles a session. Must be called in a runtime. A new session that fails to assemble leaves no journal.
-pub(crate) fn assemble(wanted: SessionSpec) -> Result<AssembledSession, CliFault> {
-    let about = SessionHeader::new(&wanted.composed, wanted.model.as_ref());
-    let (sessions, resume) = (wanted.dirs.sessions.clone(), wanted.resume.clone());
-    let book = OpenJournal::open(sessions, wanted.new_id.clone(), resume.as_deref(), about)?;
-    let recorder = Arc::clone(&book.recorder);
-    assemble_parts(wanted, book).inspect_err(|_| {
+pub(crate) fn assemble(spec: SessionSpec) -> Result<AssembledSession, CliFault> {
+    let header = SessionHeader::new(&spec.composed, spec.model.as_ref());
+    let (sessions, resume) = (spec.dirs.sessions.clone(), spec.resume.clone());
+    let journal = OpenJournal::open(sessions, spec.new_id.clone(), resume.as_deref(), header)?;
+    let recorder = Arc::clone(&journal.recorder);
+    assemble_parts(spec, journal).inspect_err(|_| {
         if resume.is_none() {
             recorder.delete_journal();
         }
     })
 }
 
-fn assemble_parts(wanted: SessionSpec, book: OpenJournal) -> Result<AssembledSession, CliFault> {
-    let SessionSpec { composed, dirs, model, limits, instructions, observer: watch, prompter: person, mcp_deps: means, agents, .. } =
-        wanted;
-    let gauge = Arc::<ContextMeter>::default();
+fn assemble_parts(spec: SessionSpec, journal: OpenJournal) -> Result<AssembledSession, CliFault> {
+    let SessionSpec {
+        composed,
+        dirs,
+        model,
+        limits,
+        instructions,
+        observer: watch,
+        prompter,
+        mcp_deps,
+        agents,
+        ..
+    } = spec;
+    let context_meter = Arc::<ContextMeter>::default();
     let composed = match &model {
         Some(chosen) => {
             let composed = composed.for_api(chosen.api);
-            with_session_tools(composed, person, &gauge, dirs.state.as_deref())
+            with_session_tools(composed, prompter, &context_meter, dirs.state.as_deref())
         }
         None => composed,
     };
     let style = composed.wire_style();
     let composed = agents.iter().fold(composed, with_agent_tools);
     let composed = composed
-        .with_observer(Arc::clone(&book.recorder) as Arc<dyn CallObserver>)
-        .with_hook(Arc::clone(&book.recorder) as Arc<dyn Hook>);
-    let (composed, servers) = composed.start_servers(means, |_| true)?;
+        .with_observer(Arc::clone(&journal.recorder) as Arc<dyn CallObserver>)
+        .with_hook(Arc::clone(&journal.recorder) as Arc<dyn Hook>);
+    let (composed, servers) = composed.start_servers(mcp_deps, |_| true)?;
     let toolgate = composed.build()?;
-    let resumed = book.resumed.is_some();
+    let resumed = journal.resumed.is_some();
     let session = model.map(|chosen| {
         let (changed, ready) = track_turn_changes(&toolgate, dirs.state.as_deref());
-        let place = toolgate.router().working_dir();
-        let mut told = project_instructions::model_instructions(toolgate.router().gate(), &place.cwd);
-        told.extend(instructions.iter().map(|more| format!("\n\n{more}")));
+        let working_dir = toolgate.router().working_dir();
+        let mut full_instructions =
+            project_instructions::model_instructions(toolgate.router().gate(), &working_dir.cwd);
+        full_instructions.extend(instructions.iter().map(|more| format!("\n\n{more}")));
         let setup = AgentSessionSetup {
             router: toolgate.router().clone(),
             model: chosen.model,
             model_name: chosen.name,
-            instructions: told,
+            instructions: full_instructions,
             api_compat: style,
             reasoning: chosen.reasoning,
-            recorder: Some(Arc::clone(&book.recorder)),
+            recorder: Some(Arc::clone(&journal.recorder)),
             observer: watch,
             limits,
             turn_changes: Some(changed),
             baseline_ready: Some(ready),
-            context_meter: gauge,
+            context_meter,
             agents: agents.clone(),
-            cache_key: Some(book.id.as_str().to_owned()),
+            cache_key: Some(journal.id.as_str().to_owned()),
         };
-        AgentSession::new(setup, book.resumed).map_err(journal_fault)
+        AgentSession::new(setup, journal.resumed).map_err(journal_fault)
     });
     let session = session.transpose()?;
-    Ok(AssembledSession { id: book.id, recorder: book.recorder, toolgate, servers, session, resumed, agents })
+    Ok(AssembledSession {
+        id: journal.id,
+        recorder: journal.recorder,
+        toolgate,
+        servers,
+        session,
+        resumed,
+        agents,
+    })
 }
 
 /// Converts an error of the journal to a command's error.
@@ -176,12 +195,13 @@ fn with_agent_tools(composed: ComposedTools, agents: &Arc<SessionAgents>) -> Com
 /// Adds the tools that only a session can have.
 fn with_session_tools(
     composed: ComposedTools,
-    person: Option<Arc<dyn UserPrompter>>,
-    gauge: &Arc<ContextMeter>,
+    prompter: Option<Arc<dyn UserPrompter>>,
+    context_meter: &Arc<ContextMeter>,
     state: Option<&Path>,
 ) -> ComposedTools {
-    let composed =
-        composed.with_tool(RequestUserInput(person)).with_tool(GetContextRemaining(Arc::clone(gauge)));
+    let composed = composed
+        .with_tool(RequestUserInput(prompter))
+        .with_tool(GetContextRemaining(Arc::clone(context_meter)));
     let Some(state) = state else { return composed };
     let memories = Arc::new(MemoryStore::new(state, composed.cwd()));
     composed
@@ -196,16 +216,16 @@ fn track_turn_changes(toolgate: &Toolgate, state: Option<&Path>) -> (TurnChanges
     let shared = Arc::new(parking_lot::Mutex::new(None::<TurnDiffRecorder>));
     let (inside, toolgate, state) = (Arc::clone(&shared), toolgate.clone(), state.map(PathBuf::from));
     #[expect(clippy::disallowed_methods, reason = "no call: it looks at files while the model thinks")]
-    let looking = tokio::task::spawn_blocking(move || {
-        let turns = TurnDiffRecorder::start(&toolgate, state.as_deref());
-        *inside.lock() = Some(turns);
+    let snapshot = tokio::task::spawn_blocking(move || {
+        let turn_recorder = TurnDiffRecorder::start(&toolgate, state.as_deref());
+        *inside.lock() = Some(turn_recorder);
     });
     let changed = move || {
-        let mut turns = shared.lock();
-        tokio::task::block_in_place(|| turns.as_mut()?.end_turn()).map(|turn| turn.text)
+        let mut turn_recorder = shared.lock();
+        tokio::task::block_in_place(|| turn_recorder.as_mut()?.end_turn()).map(|turn| turn.text)
     };
     let ready = async move {
-        let _looked = looking.await;
+        let _looked = snapshot.await;
     };
     (Box::new(changed), Box::pin(ready))
 }

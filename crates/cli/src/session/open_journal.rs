@@ -50,7 +50,7 @@ impl OpenJournal {
         sessions: Option<PathBuf>,
         new: SessionId,
         resume: Option<&str>,
-        about: SessionHeader,
+        header: SessionHeader,
     ) -> Result<Self, CliFault> {
         let sessions = sessions.ok_or_else(|| {
             CliFault::usage("there is no directory for the journal: neither HOME nor TOOLGATE_HOME is set")
@@ -63,16 +63,16 @@ impl OpenJournal {
                 (new, journal, None)
             }
             Some(prefix) => {
-                let id = resolve_session_id(&sessions, prefix, &about.cwd)?;
+                let id = resolve_session_id(&sessions, prefix, &header.cwd)?;
                 let ReopenedJournal { journal, records, .. } =
                     Journal::reopen(&sessions, &id, redactor).map_err(|fault| resume_fault(&fault))?;
-                let earlier = resume_from_records(&records, about.dialect)
+                let earlier = resume_from_records(&records, header.dialect)
                     .map_err(|fault| CliFault::failed(fault.to_string()))?;
                 (id, journal, Some(earlier))
             }
         };
         let recorder = JournalRecorder::new(journal);
-        let SessionHeader { cwd, model, dialect, sandbox, approval } = about;
+        let SessionHeader { cwd, model, dialect, sandbox, approval } = header;
         recorder
             .write(&JournalEntry::Session {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -98,7 +98,8 @@ pub(crate) fn close_journal(recorder: &JournalRecorder, why: &str) -> Result<(),
 /// Finds the session that `prefix` names; `last` is the newest one in `cwd`.
 fn resolve_session_id(sessions: &std::path::Path, prefix: &str, cwd: &str) -> Result<SessionId, CliFault> {
     if prefix == "last" {
-        let listed = journal::list_sessions(sessions, MAX_SEARCHED_SESSIONS).map_err(|fault| resume_fault(&fault))?;
+        let listed =
+            journal::list_sessions(sessions, MAX_SEARCHED_SESSIONS).map_err(|fault| resume_fault(&fault))?;
         // Sessions of subagents are not what the user did last.
         let here = listed.into_iter().find(|session| session.cwd == cwd && session.agent.is_none());
         return here.map(|session| session.id).ok_or_else(|| {
@@ -121,6 +122,6 @@ fn write_fault(fault: &JournalFault) -> CliFault {
 }
 
 fn resume_fault(fault: &JournalFault) -> CliFault {
-    let told = CliFault::usage(format!("the session cannot be resumed: {fault}"));
-    if let JournalFault::InUse { .. } = fault { told.mark_busy() } else { told }
+    let cli_fault = CliFault::usage(format!("the session cannot be resumed: {fault}"));
+    if let JournalFault::InUse { .. } = fault { cli_fault.mark_busy() } else { cli_fault }
 }

@@ -64,29 +64,30 @@ impl SubagentSessions {
     }
 
     /// Registers a session with its working directory and gate.
-    pub(crate) fn register(&self, path: Vec<String>, made: &AssembledSession) {
-        let router = made.toolgate.router();
+    pub(crate) fn register(&self, path: Vec<String>, assembled: &AssembledSession) {
+        let router = assembled.toolgate.router();
         let (cwd, gate) = (router.working_dir().cwd.clone(), router.gate().clone());
-        let known = KnownSession { cwd, gate, session: made.id.as_str().to_owned(), handle: made.handle() };
+        let known =
+            KnownSession { cwd, gate, session: assembled.id.as_str().to_owned(), handle: assembled.handle() };
         self.sessions.lock().insert(path, known);
     }
 
-    async fn start_agent(&self, rearing: SubagentSpec) -> Result<SubagentSession, String> {
-        let parent = rearing.path.split_last().map(|(_, above)| above.to_vec()).unwrap_or_default();
-        let above = self.sessions.lock().get(&parent).cloned();
+    async fn start_agent(&self, spec: SubagentSpec) -> Result<SubagentSession, String> {
+        let parent = spec.path.split_last().map(|(_, above)| above.to_vec()).unwrap_or_default();
+        let parent_session = self.sessions.lock().get(&parent).cloned();
         let KnownSession { cwd, gate, session, .. } =
-            above.ok_or("whoever started it is not there any more")?;
-        if rearing.workspace == AgentWorkspace::Shared {
-            let composed = self.compose_tools(&rearing, &rearing.restrictions, &cwd)?.inheriting_gate(gate);
-            return self.open_session(rearing, composed, &session, None);
+            parent_session.ok_or("whoever started it is not there any more")?;
+        if spec.workspace == AgentWorkspace::Shared {
+            let composed = self.compose_tools(&spec, &spec.restrictions, &cwd)?.inheriting_gate(gate);
+            return self.open_session(spec, composed, &session, None);
         }
         if gate.sandbox() == SandboxPolicy::ReadOnly {
             return Err(
                 "nothing may be changed here, and a worktree is a change of the repository".to_owned()
             );
         }
-        let path = rearing.path.clone();
-        let is_new = rearing.resume.is_none();
+        let path = spec.path.clone();
+        let is_new = spec.resume.is_none();
         let worktree = match is_new {
             true => Arc::new(self.create_worktree(&path, &cwd).await?),
             // A resumed agent continues in its own worktree.
@@ -94,30 +95,32 @@ impl SubagentSessions {
         };
         let state = self.dirs.state.as_ref().ok_or("there is no state directory for what it changes")?;
         // The diff is stored for the parent session.
-        let desk =
-            AgentWorktree { worktree: Arc::clone(&worktree), diff_store: Spill::new(state.join("outputs"), &cwd) };
-        let raised = match self.check_out(&rearing, &worktree, is_new).await {
+        let agent_worktree = AgentWorktree {
+            worktree: Arc::clone(&worktree),
+            diff_store: Spill::new(state.join("outputs"), &cwd),
+        };
+        let opened = match self.check_out(&spec, &worktree, is_new).await {
             Ok(()) => self
-                .compose_tools(&rearing, &rearing.restrictions, worktree.cwd())
+                .compose_tools(&spec, &spec.restrictions, worktree.cwd())
                 .map(|composed| composed.mirror_denials(worktree.repository(), worktree.root()))
-                .and_then(|composed| self.open_session(rearing, composed, &session, Some(desk))),
+                .and_then(|composed| self.open_session(spec, composed, &session, Some(agent_worktree))),
             Err(why) => Err(why),
         };
-        match (&raised, is_new) {
+        match (&opened, is_new) {
             (Ok(_), true) => self.worktrees.insert(path, worktree).await,
             (Err(_), true) => worktree.remove().await,
             (Ok(_) | Err(_), false) => {}
         }
-        raised
+        opened
     }
 
     /// Checks out the files in a new worktree.
-    async fn check_out(&self, rearing: &SubagentSpec, worktree: &Worktree, is_new: bool) -> Result<(), String> {
+    async fn check_out(&self, spec: &SubagentSpec, worktree: &Worktree, is_new: bool) -> Result<(), String> {
         if !is_new {
             return Ok(());
         }
         // A read-only agent needs files to read too, so the checkout ignores its bounds.
-        let composed = self.compose_tools(rearing, &AgentRestrictions::default(), worktree.root())?;
+        let composed = self.compose_tools(spec, &AgentRestrictions::default(), worktree.root())?;
         let toolgate = composed.build().map_err(CliFault::into_sentence)?;
         worktree.check_out(toolgate.router().gate()).await
     }
@@ -126,11 +129,11 @@ impl SubagentSessions {
     /// the agent works, so its restrictions apply there too.
     fn compose_tools(
         &self,
-        rearing: &SubagentSpec,
+        spec: &SubagentSpec,
         bounds: &AgentRestrictions,
         cwd: &Path,
     ) -> Result<ComposedTools, String> {
-        let change = |config: &mut Config| self.restrict_config(config, bounds, rearing.agents.is_some());
+        let change = |config: &mut Config| self.restrict_config(config, bounds, spec.agents.is_some());
         let mut composed =
             compose_in_dirs(&self.place, self.dirs.clone(), change).map_err(CliFault::into_sentence)?;
         if exec::fs::canonicalize(composed.cwd()).ok().as_deref() != Some(cwd) {
@@ -148,9 +151,9 @@ impl SubagentSessions {
         Ok(match &self.approver {
             Some(approver) => {
                 let first = self.sessions.lock().get(&[][..]).and_then(|first| first.handle.clone());
-                let bubbling =
-                    ForwardingApprover { approver: Arc::clone(approver), path: rearing.path.clone(), first };
-                composed.with_approver(Arc::new(bubbling))
+                let forwarding =
+                    ForwardingApprover { approver: Arc::clone(approver), path: spec.path.clone(), first };
+                composed.with_approver(Arc::new(forwarding))
             }
             None => composed,
         })
@@ -158,14 +161,14 @@ impl SubagentSessions {
 
     fn open_session(
         &self,
-        rearing: SubagentSpec,
+        spec: SubagentSpec,
         composed: ComposedTools,
         of: &str,
-        desk: Option<AgentWorktree>,
+        agent_worktree: Option<AgentWorktree>,
     ) -> Result<SubagentSession, String> {
-        let SubagentSpec { path, role, resume, request_limit: budget, agents, .. } = rearing;
-        let words = Arc::new(LastMessage::default());
-        let made = assemble(SessionSpec {
+        let SubagentSpec { path, role, resume, request_limit: budget, agents, .. } = spec;
+        let last_message = Arc::new(LastMessage::default());
+        let assembled = assemble(SessionSpec {
             composed,
             dirs: self.dirs.clone(),
             model: Some(ChosenModel {
@@ -176,16 +179,16 @@ impl SubagentSessions {
             resume,
             limits: self.limits,
             instructions: Some(agent_instructions(self.instructions.as_deref(), role.as_deref())),
-            observer: Arc::clone(&words) as Arc<dyn SessionObserver>,
+            observer: Arc::clone(&last_message) as Arc<dyn SessionObserver>,
             prompter: None,
             mcp_deps: McpClientDeps::default(),
             agents,
         })
         .map_err(CliFault::into_sentence)?;
-        self.register(path.clone(), &made);
-        let whose = JournalEntry::Agent { path: path.join("/"), of: of.to_owned() };
-        made.recorder.write(&whose).map_err(|fault| fault.to_string())?;
-        to_subagent_session(made, words, desk)
+        self.register(path.clone(), &assembled);
+        let agent_entry = JournalEntry::Agent { path: path.join("/"), of: of.to_owned() };
+        assembled.recorder.write(&agent_entry).map_err(|fault| fault.to_string())?;
+        to_subagent_session(assembled, last_message, agent_worktree)
     }
 
     /// Restricts the configuration to the bounds of the agent.
@@ -209,8 +212,9 @@ impl SubagentSessions {
         let state = self.dirs.state.as_ref().ok_or("there is no state directory for a worktree")?;
         let directory = state.join("worktrees");
         crate::private_dirs::ensure_private_dir(&directory).map_err(|error| error.to_string())?;
-        let but_from = self.sessions.lock().values().flat_map(|known| known.gate.writable().to_vec()).collect();
-        let git = GitRunner { processes: Arc::clone(&self.processes), untrusted_dirs: but_from };
+        let untrusted_dirs =
+            self.sessions.lock().values().flat_map(|known| known.gate.writable().to_vec()).collect();
+        let git = GitRunner { processes: Arc::clone(&self.processes), untrusted_dirs };
         git.remove_abandoned(&directory).await;
         let name = format!("{}-{}", SessionId::new().as_str(), path.join("-"));
         Worktree::create(git, cwd, directory.join(name)).await
@@ -218,8 +222,8 @@ impl SubagentSessions {
 }
 
 impl RaisesAgents for SubagentSessions {
-    fn create_session<'a>(&'a self, rearing: SubagentSpec) -> BoxFuture<'a, Result<SubagentSession, String>> {
-        Box::pin(self.start_agent(rearing))
+    fn create_session<'a>(&'a self, spec: SubagentSpec) -> BoxFuture<'a, Result<SubagentSession, String>> {
+        Box::pin(self.start_agent(spec))
     }
 
     fn release_agents<'a>(&'a self, path: &'a [String]) -> BoxFuture<'a, ()> {
@@ -236,22 +240,22 @@ struct AgentWorktree {
 
 /// Converts an assembled session to the form that the agent driver needs.
 fn to_subagent_session(
-    made: AssembledSession,
-    words: Arc<LastMessage>,
-    desk: Option<AgentWorktree>,
+    assembled: AssembledSession,
+    last_message: Arc<LastMessage>,
+    agent_worktree: Option<AgentWorktree>,
 ) -> Result<SubagentSession, String> {
-    let AssembledSession { id, recorder, toolgate, servers, session, .. } = made;
+    let AssembledSession { id, recorder, toolgate, servers, session, .. } = assembled;
     let session = session.ok_or("an agent has no model; this is a bug")?;
     let gate = toolgate.router().gate().clone();
-    let desk = desk.map(Arc::new);
-    let changed = desk.clone().map(|desk| -> WorktreeDiffFn {
+    let agent_worktree = agent_worktree.map(Arc::new);
+    let changed = agent_worktree.clone().map(|desk| -> WorktreeDiffFn {
         Arc::new(move || {
-            let (desk, gate) = (Arc::clone(&desk), gate.clone());
-            Box::pin(async move { desk.worktree.diff(&gate, &desk.diff_store).await })
+            let (agent_worktree, gate) = (Arc::clone(&desk), gate.clone());
+            Box::pin(async move { agent_worktree.worktree.diff(&gate, &agent_worktree.diff_store).await })
         })
     });
-    if let Some(desk) = &desk {
-        desk.worktree.is_open.store(true, Ordering::Relaxed);
+    if let Some(agent_worktree) = &agent_worktree {
+        agent_worktree.worktree.is_open.store(true, Ordering::Relaxed);
     }
     let close = Box::new(move || -> BoxFuture<'static, ()> {
         Box::pin(async move {
@@ -260,25 +264,31 @@ fn to_subagent_session(
             if let Err(fault) = close_journal(&recorder, "closed") {
                 tracing::warn!(%fault, "the end of an agent could not be written down");
             }
-            if let Some(desk) = desk {
-                desk.worktree.is_open.store(false, Ordering::Relaxed);
+            if let Some(agent_worktree) = agent_worktree {
+                agent_worktree.worktree.is_open.store(false, Ordering::Relaxed);
             }
         })
     });
-    let last = Box::new(move || words.text());
-    Ok(SubagentSession { session, id: id.as_str().to_owned(), last_message: last, worktree_diff: changed, close })
+    let last = Box::new(move || last_message.text());
+    Ok(SubagentSession {
+        session,
+        id: id.as_str().to_owned(),
+        last_message: last,
+        worktree_diff: changed,
+        close,
+    })
 }
 
 /// Returns the instructions of an agent, besides Toolgate's own and the project's.
 fn agent_instructions(instructions: Option<&str>, role: Option<&str>) -> String {
-    let mut told = "You are an agent that another agent started. Do what it asks; your last message is all that it reads of your work.".to_owned();
+    let mut text = "You are an agent that another agent started. Do what it asks; your last message is all that it reads of your work.".to_owned();
     if let Some(role) = role {
-        told.push_str(&format!(" Your role: {role}."));
+        text.push_str(&format!(" Your role: {role}."));
     }
     if let Some(instructions) = instructions {
-        told.push_str(&format!("\n\n{instructions}"));
+        text.push_str(&format!("\n\n{instructions}"));
     }
-    told
+    text
 }
 
 /// Approver that forwards questions to the first session's approver, with the agent's path.

@@ -71,22 +71,22 @@ impl Worktree {
             .run(cwd, &["rev-parse", "--show-toplevel"])
             .await
             .map_err(|why| format!("there is no git repository to make a worktree of: {why}"))?;
-        let of = PathBuf::from(top);
-        let below = cwd.strip_prefix(&of).map(Path::to_owned).unwrap_or_default();
+        let repository = PathBuf::from(top);
+        let below = cwd.strip_prefix(&repository).map(Path::to_owned).unwrap_or_default();
         // Uncommitted changes are left out: a commit of them would expose files that may not be read.
         let base = git.run(cwd, &["rev-parse", "HEAD"]).await;
         let base = base.map_err(|_| "the repository has no commit yet".to_owned())?;
-        let claim =
-            WorktreeLock::acquire(&of, at).map_err(|error| format!("a worktree cannot be made: {error}"))?;
-        let place = claim.path().to_string_lossy().into_owned();
-        let cwd = claim.path().join(below);
-        let (is_open, looking) = (AtomicBool::new(true), tokio::sync::Mutex::default());
-        let made = Self { git, lock: claim, base, cwd, is_open, diff_lock: looking };
-        let add = ["worktree", "add", "--quiet", "--no-checkout", "--detach", &place, &made.base];
-        match made.git.run(made.lock.repository(), &add).await {
-            Ok(_) => Ok(made),
+        let lock = WorktreeLock::acquire(&repository, at)
+            .map_err(|error| format!("a worktree cannot be made: {error}"))?;
+        let path_text = lock.path().to_string_lossy().into_owned();
+        let cwd = lock.path().join(below);
+        let (is_open, diff_lock) = (AtomicBool::new(true), tokio::sync::Mutex::default());
+        let worktree = Self { git, lock, base, cwd, is_open, diff_lock };
+        let add = ["worktree", "add", "--quiet", "--no-checkout", "--detach", &path_text, &worktree.base];
+        match worktree.git.run(worktree.lock.repository(), &add).await {
+            Ok(_) => Ok(worktree),
             Err(why) => {
-                made.remove().await;
+                worktree.remove().await;
                 Err(why)
             }
         }
@@ -139,24 +139,29 @@ impl Worktree {
             self.run_confined_git(gate, &self.cwd, &args, &env).await
         };
         git(to_strings(&["read-tree", &self.base])).await?;
-        let listed = git(to_strings(&["ls-files", "-z", "--cached", "--others", "--exclude-standard"])).await?;
-        let but = [to_strings(&["--", "."]), self.exclude_unreadable(gate, &listed)].concat();
-        let with = |args: &[&str]| [to_strings(args), but.clone()].concat();
+        let listed =
+            git(to_strings(&["ls-files", "-z", "--cached", "--others", "--exclude-standard"])).await?;
+        let pathspecs = [to_strings(&["--", "."]), self.exclude_unreadable(gate, &listed)].concat();
+        let with_pathspecs = |args: &[&str]| [to_strings(args), pathspecs.clone()].concat();
         // A nested repository without a commit is an error, but everything else was added.
-        let added = git(with(&["add", "--all", "--intent-to-add", "--ignore-errors"])).await;
-        let diff = git(with(&[&DIFF_ARGS[..], &["--unified=3", "--binary", &self.base]].concat())).await;
+        let added = git(with_pathspecs(&["add", "--all", "--intent-to-add", "--ignore-errors"])).await;
+        let diff =
+            git(with_pathspecs(&[&DIFF_ARGS[..], &["--unified=3", "--binary", &self.base]].concat())).await;
         let diff = diff.map_err(|why| added.err().unwrap_or(why))?;
         if diff.is_empty() {
             return Ok(WorktreeDiff::Empty);
         }
         match String::from_utf8(diff) {
-            Ok(text) if text.len() <= MAX_INLINE_DIFF_BYTES && !GIT_ONLY_MARKS.iter().any(|mark| text.contains(mark)) => {
+            Ok(text)
+                if text.len() <= MAX_INLINE_DIFF_BYTES
+                    && !GIT_ONLY_MARKS.iter().any(|mark| text.contains(mark)) =>
+            {
                 Ok(WorktreeDiff::Inline(text))
             }
             other => {
                 let bytes = other.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes);
                 let stat = [&DIFF_ARGS[..], &["--stat=100", "--stat-count=40", &self.base]].concat();
-                let about = git(with(&stat)).await?;
+                let about = git(with_pathspecs(&stat)).await?;
                 let path = kept.keep("agent", &bytes).map_err(|error| error.to_string())?;
                 Ok(WorktreeDiff::File { path, about: String::from_utf8_lossy(&about).into_owned() })
             }
@@ -184,8 +189,8 @@ impl Worktree {
     ) -> Result<Vec<u8>, String> {
         let argv: Vec<&str> = ["git"].into_iter().chain(args.iter().copied()).collect();
         let env = [&git_config_variables()[..], &to_owned_pairs(env)[..]].concat();
-        let own = self.git.git_command(&argv, &env, directory);
-        stdout_or_error(own.run_confined(&self.git.processes, gate).await?)
+        let command = self.git.git_command(&argv, &env, directory);
+        stdout_or_error(command.run_confined(&self.git.processes, gate).await?)
     }
 
     /// Removes the worktree and its files.
@@ -230,34 +235,44 @@ impl GitRunner {
         env: &'a [(String, String)],
         directory: &'a Path,
     ) -> InternalCommand<'a> {
-        InternalCommand { argv, env, directory, at_most: GIT_TIMEOUT, output: MAX_OUTPUT_BYTES, untrusted_dirs: &self.untrusted_dirs }
+        InternalCommand {
+            argv,
+            env,
+            directory,
+            at_most: GIT_TIMEOUT,
+            output: MAX_OUTPUT_BYTES,
+            untrusted_dirs: &self.untrusted_dirs,
+        }
     }
 
     /// Runs git unconfined, and returns its output without the final newline. No argument may depend on content that
     /// an agent wrote.
     async fn run(&self, directory: &Path, args: &[&str]) -> Result<String, String> {
         let argv: Vec<&str> = ["git"].into_iter().chain(args.iter().copied()).collect();
-        let said =
-            stdout_or_error(self.git_command(&argv, &git_config_variables(), directory).run_unconfined(&self.processes).await?)?;
-        Ok(String::from_utf8_lossy(&said).trim_end_matches('\n').to_owned())
+        let stdout = stdout_or_error(
+            self.git_command(&argv, &git_config_variables(), directory)
+                .run_unconfined(&self.processes)
+                .await?,
+        )?;
+        Ok(String::from_utf8_lossy(&stdout).trim_end_matches('\n').to_owned())
     }
 
     /// Removes a locked worktree: with git, or directly if git fails.
-    async fn remove_worktree(&self, claim: &WorktreeLock) {
-        let place = claim.path().to_string_lossy().into_owned();
-        let args = ["worktree", "remove", "--force", "--force", &place];
-        if let Err(why) = self.run(claim.repository(), &args).await {
+    async fn remove_worktree(&self, lock: &WorktreeLock) {
+        let path_text = lock.path().to_string_lossy().into_owned();
+        let args = ["worktree", "remove", "--force", "--force", &path_text];
+        if let Err(why) = self.run(lock.repository(), &args).await {
             tracing::debug!(%why, "git does not remove a worktree");
         }
-        if let Err(error) = claim.release() {
+        if let Err(error) = lock.release() {
             tracing::warn!(%error, "a worktree could not be removed");
         }
     }
 
     /// Removes the worktrees in `directory` that killed processes have left.
     pub(super) async fn remove_abandoned(&self, directory: &Path) {
-        for claim in WorktreeLock::take_abandoned(directory) {
-            self.remove_worktree(&claim).await;
+        for lock in WorktreeLock::take_abandoned(directory) {
+            self.remove_worktree(&lock).await;
         }
     }
 }
@@ -266,9 +281,9 @@ fn stdout_or_error(ran: OneShotOutput) -> Result<Vec<u8>, String> {
     match ran.exit.code() {
         0 => Ok(ran.stdout),
         _ => {
-            let said =
+            let message =
                 String::from_utf8_lossy(&ran.stderr).trim().lines().next().unwrap_or("nothing").to_owned();
-            Err(format!("git says: {said}"))
+            Err(format!("git says: {message}"))
         }
     }
 }

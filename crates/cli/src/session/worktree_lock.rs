@@ -24,16 +24,16 @@ pub(super) struct WorktreeLock {
 
 impl WorktreeLock {
     /// Locks the directory `at` for a worktree of the repository `of`.
-    pub(super) fn acquire(of: &Path, at: PathBuf) -> io::Result<Self> {
-        let file = at.with_extension(LOCK_EXTENSION);
+    pub(super) fn acquire(repository: &Path, path: PathBuf) -> io::Result<Self> {
+        let file = path.with_extension(LOCK_EXTENSION);
         // Locked before it is renamed into place: a lock file is never visible unlocked.
-        let draft = at.with_extension("draft");
+        let draft = path.with_extension("draft");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut lock = File::from(rustix::fs::open(&draft, flags, Mode::RUSR | Mode::WUSR)?);
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-        lock.write_all(of.as_os_str().as_bytes())?;
+        lock.write_all(repository.as_os_str().as_bytes())?;
         rustix::fs::rename(&draft, &file)?;
-        Ok(Self { repository: of.to_owned(), path: at, lock: Mutex::new(Some(lock)) })
+        Ok(Self { repository: repository.to_owned(), path, lock: Mutex::new(Some(lock)) })
     }
 
     /// Locks and returns the worktrees in `directory` whose owners are gone.
@@ -41,8 +41,8 @@ impl WorktreeLock {
     pub(super) fn take_abandoned(directory: &Path) -> Vec<Self> {
         let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
         let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
-        let claims = files.filter(|file| file.extension().is_some_and(|ending| ending == LOCK_EXTENSION));
-        claims.filter_map(|file| Self::take_over(&file)).collect()
+        let lock_files = files.filter(|file| file.extension().is_some_and(|ending| ending == LOCK_EXTENSION));
+        lock_files.filter_map(|file| Self::take_over(&file)).collect()
     }
 
     /// Takes over the lock `file` if no process holds it.
@@ -50,10 +50,10 @@ impl WorktreeLock {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let lock = File::from(rustix::fs::open(file, flags, Mode::empty()).ok()?);
         flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
-        let mut of = Vec::new();
-        (&lock).take(MAX_PATH_BYTES).read_to_end(&mut of).ok()?;
-        let of = PathBuf::from(std::ffi::OsString::from_vec(of));
-        Some(Self { repository: of, path: file.with_extension(""), lock: Mutex::new(Some(lock)) })
+        let mut repository = Vec::new();
+        (&lock).take(MAX_PATH_BYTES).read_to_end(&mut repository).ok()?;
+        let repository = PathBuf::from(std::ffi::OsString::from_vec(repository));
+        Some(Self { repository, path: file.with_extension(""), lock: Mutex::new(Some(lock)) })
     }
 
     /// Returns the repository.

@@ -18,7 +18,11 @@ pub(crate) struct WorktreePool(Mutex<Vec<(Vec<String>, Arc<Worktree>)>>);
 impl WorktreePool {
     /// Returns the worktree of the agent at `path`.
     pub(super) fn find(&self, path: &[String]) -> Option<Arc<Worktree>> {
-        self.0.lock().iter().find(|(whose, _)| whose == path).map(|(_, worktree)| Arc::clone(worktree))
+        self.0
+            .lock()
+            .iter()
+            .find(|(agent_path, _)| agent_path == path)
+            .map(|(_, worktree)| Arc::clone(worktree))
     }
 
     /// Adds a worktree, and removes the oldest unused one beyond the limit.
@@ -37,8 +41,8 @@ impl WorktreePool {
 
     /// Removes the worktrees of all agents below `path`.
     pub(super) async fn remove_below(&self, path: &[String]) {
-        let below = |(whose, _): &mut (Vec<String>, Arc<Worktree>)| {
-            whose.len() > path.len() && whose.starts_with(path)
+        let below = |(agent_path, _): &mut (Vec<String>, Arc<Worktree>)| {
+            agent_path.len() > path.len() && agent_path.starts_with(path)
         };
         let gone: Vec<_> = self.0.lock().extract_if(.., below).collect();
         for (_, worktree) in gone {

@@ -50,10 +50,10 @@ impl HeadTail {
 }
 
 impl From<HeadTail> for StreamPortion {
-    fn from(mut ends: HeadTail) -> Self {
-        ends.tail.rotate_left(ends.oldest);
-        let omitted = ends.bytes - (ends.head.len() + ends.tail.len()) as u64;
-        Self { head: ends.head, tail: ends.tail, omitted, bytes: ends.bytes }
+    fn from(mut head_tail: HeadTail) -> Self {
+        head_tail.tail.rotate_left(head_tail.oldest);
+        let omitted = head_tail.bytes - (head_tail.head.len() + head_tail.tail.len()) as u64;
+        Self { head: head_tail.head, tail: head_tail.tail, omitted, bytes: head_tail.bytes }
     }
 }
 

@@ -45,7 +45,7 @@ impl ConfinedFs {
         self.permit.may_read(path)?;
         let found = self.try_lookup(path);
         tracing::debug!(?path, found = found.is_ok(), "looked up a path beneath its root");
-        found.map_err(|trouble| explain_failure::explain_failure(self, path, trouble))
+        found.map_err(|failure| explain_failure::explain_failure(self, path, failure))
     }
 
     /// Looks up `path` without checking that the call stated it, and without explaining a failure. [`explain`] uses
@@ -69,7 +69,12 @@ impl ConfinedFs {
 
     /// Follows a link that leaves its root, since its target may lie in another root. Resolves the target's name,
     /// then opens that name beneath its root without following links: the name needs no trust.
-    fn follow_outside_link(&self, path: &Path, root: &Path, below: &Path) -> Result<FileHandle, LookupFailure> {
+    fn follow_outside_link(
+        &self,
+        path: &Path,
+        root: &Path,
+        below: &Path,
+    ) -> Result<FileHandle, LookupFailure> {
         let outside = || FsError::Denied(Denial::LeadsOutside { path: path.to_owned() });
         let target = sys::target(&root.join(below)).map_err(|errno| match errno {
             // A failure of this process, not of the path: it reveals nothing about the target.

@@ -11,11 +11,11 @@ use super::sys;
 use super::{ConfinedFs, FileHandle, FileKind, FsError, similar_names};
 
 /// Explains why the lookup of `path` failed.
-pub(super) fn explain_failure(door: &ConfinedFs, path: &Path, trouble: LookupFailure) -> FsError {
-    let error = match trouble {
+pub(super) fn explain_failure(fs: &ConfinedFs, path: &Path, failure: LookupFailure) -> FsError {
+    let error = match failure {
         LookupFailure::Decided(error) => error,
         LookupFailure::Errno(Errno::NOENT | Errno::NOTDIR) | LookupFailure::BrokenOutsideLink => {
-            explain_missing(door, path)
+            explain_missing(fs, path)
         }
         LookupFailure::Errno(errno) => errno_error(path, errno),
     };
@@ -52,20 +52,20 @@ fn errno_error(path: &Path, errno: Errno) -> FsError {
 }
 
 /// Finds the deepest existing ancestor of `path`, and explains what is missing below it.
-fn explain_missing(door: &ConfinedFs, path: &Path) -> FsError {
+fn explain_missing(fs: &ConfinedFs, path: &Path) -> FsError {
     // Checked first, so that a denial does not reveal what exists behind it.
-    if let Some(denial) = find_denial(door, path) {
+    if let Some(denial) = find_denial(fs, path) {
         return denial.into();
     }
     let mut below = path;
     // ends: a path has finitely many ancestors
     while let (Some(above), Some(name)) = (below.parent(), below.file_name()) {
-        if door.reach().locate(above).is_err() {
+        if fs.reach().locate(above).is_err() {
             break;
         }
-        match door.try_lookup(above) {
+        match fs.try_lookup(above) {
             Ok(found) if found.kind() == FileKind::Directory => {
-                return explain_missing_entry(door, path, &found, (below, name));
+                return explain_missing_entry(fs, path, &found, (below, name));
             }
             Ok(found) => return FsError::NotADirectory { path: above.to_owned(), kind: found.kind() },
             // A file that is missing in a denied or outside directory is not reported as missing.
@@ -80,25 +80,30 @@ fn explain_missing(door: &ConfinedFs, path: &Path) -> FsError {
 }
 
 /// Explains why `name`, at the path `at`, is missing in `dir`: there is no such entry, or it is a broken symlink.
-fn explain_missing_entry(door: &ConfinedFs, path: &Path, dir: &FileHandle, (at, name): (&Path, &OsStr)) -> FsError {
+fn explain_missing_entry(
+    fs: &ConfinedFs,
+    path: &Path,
+    dir: &FileHandle,
+    (at, name): (&Path, &OsStr),
+) -> FsError {
     if let Ok(target) = sys::read_link(dir.fd(), name) {
         return FsError::BrokenLink { path: at.to_owned(), target };
     }
     let is_parent = at == path;
     FsError::NotFound {
         path: path.to_owned(),
-        nearest: similar_names::similar_names(dir, door.deny(), name),
-        exists: (!is_parent).then(|| door.reach().session_spelling(dir.path())),
+        nearest: similar_names::similar_names(dir, fs.deny(), name),
+        exists: (!is_parent).then(|| fs.reach().session_spelling(dir.path())),
     }
 }
 
 /// Follows the symlinks in `path` name by name, and returns a denial if they lead to a denied path. The answer does
 /// not depend on the existence of the target. Only links that lie in a root are read.
-fn find_denial(door: &ConfinedFs, path: &Path) -> Option<Denial> {
+fn find_denial(fs: &ConfinedFs, path: &Path) -> Option<Denial> {
     /// The number of links that the kernel follows.
     const MAX_LINK_HOPS: usize = 40;
-    let reach = door.reach();
-    let (root, below) = reach.locate(path).ok()?;
+    let read_scope = fs.reach();
+    let (root, below) = read_scope.locate(path).ok()?;
     let mut left = reversed_components(&root.path().join(below));
     let (mut at, mut hops) = (PathBuf::from("/"), 0);
     // ends: every round takes a name, and links add more at most `MAX_LINK_HOPS` times
@@ -108,11 +113,11 @@ fn find_denial(door: &ConfinedFs, path: &Path) -> Option<Denial> {
             continue;
         }
         at.push(&name);
-        if let Some(rule) = door.deny().denying_pattern(&at) {
+        if let Some(rule) = fs.deny().denying_pattern(&at) {
             return Some(Denial::DenyRead { path: path.to_owned(), rule: rule.to_owned() });
         }
-        let inside = reach.locate(&at).is_ok();
-        if !inside && !reach.is_above_root(&at) {
+        let inside = read_scope.locate(&at).is_ok();
+        if !inside && !read_scope.is_above_root(&at) {
             return Some(Denial::LeadsOutside { path: path.to_owned() });
         }
         if let Some(target) = inside.then(|| sys::read_link(rustix::fs::CWD, at.as_os_str()).ok()).flatten() {

@@ -80,19 +80,19 @@ pub enum FsError {
 }
 
 fn suggest_alternatives(nearest: &[String], exists: Option<&std::path::Path>) -> String {
-    let mut said = Vec::new();
+    let mut suggestions = Vec::new();
     if let Some(exists) = exists {
-        said.push(format!("the deepest directory above it that does is `{}`", exists.display()));
+        suggestions.push(format!("the deepest directory above it that does is `{}`", exists.display()));
     }
     if let Some((last, rest)) = nearest.split_last() {
         let rest: Vec<String> = rest.iter().map(|name| format!("`{name}`")).collect();
         let or = if rest.is_empty() { "" } else { " or " };
-        said.push(format!("did you mean {}{or}`{last}`?", rest.join(", ")));
+        suggestions.push(format!("did you mean {}{or}`{last}`?", rest.join(", ")));
     }
-    if said.is_empty() {
-        said.push("list its directory to see what is there".to_owned());
+    if suggestions.is_empty() {
+        suggestions.push("list its directory to see what is there".to_owned());
     }
-    said.join("; ")
+    suggestions.join("; ")
 }
 
 fn describe_io_error(source: &io::Error) -> String {

@@ -121,19 +121,21 @@ impl Spawner {
         // The watch begins before the run, so that files which the run creates are missing yet.
         let watch = cell.as_ref().map(|cell| cell.begin_watch());
         loop {
-            let (keeper, names, made_by) = self.take_supervisor(cell.as_deref())?;
-            let layers = cell.as_ref().map(|cell| cell.layers_for_run(&names)).unwrap_or_default();
+            let (supervisor, layer_names, source) = self.take_supervisor(cell.as_deref())?;
+            let layers = cell.as_ref().map(|cell| cell.layers_for_run(&layer_names)).unwrap_or_default();
             let order = SupervisorOrder::Run(command.launch_request(cell.as_deref(), &layers)).encode();
             if order.len() > MAX_ORDER_BYTES {
                 return Err(command.launch_fault(LaunchStep::Exec, rustix::io::Errno::TOOBIG.raw_os_error()));
             }
-            let is_new = made_by != SupervisorSource::Reused;
-            let mut talk = ControlSocket { stream: UnixStream::from_std(keeper)?, inbox: Vec::new() };
+            let is_new = source != SupervisorSource::Reused;
+            let mut control_socket =
+                ControlSocket { stream: UnixStream::from_std(supervisor)?, inbox: Vec::new() };
             tries += usize::from(is_new);
             // The order waits until the supervisor is ready: one that is only late would still run the order.
-            let ready = if is_new { self.wait_until_ready(&mut talk, made_by).await } else { Ok(()) };
+            let ready =
+                if is_new { self.wait_until_ready(&mut control_socket, source).await } else { Ok(()) };
             let sent = match ready {
-                Ok(()) => send(&talk.stream, &order, &fds).await,
+                Ok(()) => send(&control_socket.stream, &order, &fds).await,
                 late => late,
             };
             match sent {
@@ -142,8 +144,16 @@ impl Spawner {
                     let enforced = cell.as_ref().map(|cell| cell.enforcement.clone());
                     let enforcement = enforced.unwrap_or_else(|| unconfined_enforcement(permit));
                     let spawner = self.clone();
-                    let run =
-                        RunningProcess { control_socket: talk, pipes, spawner, cell, enforcement, layers, layer_names: names, watch };
+                    let run = RunningProcess {
+                        control_socket,
+                        pipes,
+                        spawner,
+                        cell,
+                        enforcement,
+                        layers,
+                        layer_names,
+                        watch,
+                    };
                     return Ok(run);
                 }
                 Err(error) if tries == MAX_NEW_SUPERVISORS => {
@@ -158,13 +168,17 @@ impl Spawner {
     }
 
     /// Waits for the first report of a new supervisor. Replaces a spawner that is too late.
-    async fn wait_until_ready(&self, talk: &mut ControlSocket, made_by: SupervisorSource) -> io::Result<()> {
-        match timeout(SPAWNER_TIMEOUT, talk.next_report()).await {
+    async fn wait_until_ready(
+        &self,
+        control_socket: &mut ControlSocket,
+        source: SupervisorSource,
+    ) -> io::Result<()> {
+        match timeout(SPAWNER_TIMEOUT, control_socket.next_report()).await {
             Ok(Some(SupervisorReport::Ready)) => Ok(()),
             // The spawner was killed, or could not create another process.
             Ok(_) => Err(io::Error::other("the system lets no more processes be made")),
             Err(_) => {
-                self.kill_unresponsive_spawner(made_by);
+                self.kill_unresponsive_spawner(source);
                 Err(io::ErrorKind::TimedOut.into())
             }
         }
@@ -233,20 +247,20 @@ impl Spawner {
             io::Result::Ok((ours, theirs))
         };
         if let Some(cell) = cell {
-            if let Some((keeper, names)) = cell.take_idle() {
-                return Ok((keeper, names, SupervisorSource::Reused));
+            if let Some((supervisor, layer_names)) = cell.take_idle() {
+                return Ok((supervisor, layer_names, SupervisorSource::Reused));
             }
             let (ours, theirs) = pair()?;
             send_request(&cell.control, &[0], &theirs)?;
             return Ok((ours, cell.new_layers(), SupervisorSource::Cell));
         }
         let mut shared = self.shared.lock();
-        if let Some(keeper) = shared.idle.pop() {
-            return Ok((keeper, Vec::new(), SupervisorSource::Reused));
+        if let Some(supervisor) = shared.idle.pop() {
+            return Ok((supervisor, Vec::new(), SupervisorSource::Reused));
         }
         let (ours, theirs) = pair()?;
-        let made_by = shared.request_from_spawner(&MessageEncoder::new().finish(), &theirs)?;
-        Ok((ours, Vec::new(), made_by))
+        let source = shared.request_from_spawner(&MessageEncoder::new().finish(), &theirs)?;
+        Ok((ours, Vec::new(), source))
     }
 }
 
@@ -261,7 +275,11 @@ enum SupervisorSource {
 
 impl SpawnerState {
     /// Sends `order` to the spawner, which is started if there is none.
-    fn request_from_spawner(&mut self, order: &[u8], theirs: &StdStream) -> Result<SupervisorSource, SpawnFault> {
+    fn request_from_spawner(
+        &mut self,
+        order: &[u8],
+        theirs: &StdStream,
+    ) -> Result<SupervisorSource, SpawnFault> {
         if let Some(link) = &self.link
             && send_request(&link.socket, order, theirs).is_ok()
         {
@@ -307,15 +325,15 @@ impl SpawnerLink {
 }
 
 /// Sends an order with the socket `end`, which the new supervisor or cell will serve.
-fn send_request(maker: &StdStream, order: &[u8], end: &StdStream) -> io::Result<()> {
+fn send_request(socket: &StdStream, order: &[u8], end: &StdStream) -> io::Result<()> {
     let end = [end.as_fd()];
     let (mut rest, mut fds) = (order, &end[..]);
     // ends: with the message sent, or when the other side was busy for too long
     while !rest.is_empty() {
-        match fd_passing::send(maker, rest, fds) {
+        match fd_passing::send(socket, rest, fds) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let wait = Timespec::try_from(SPAWNER_TIMEOUT).ok();
-                if poll(&mut [PollFd::new(maker, PollFlags::OUT)], wait.as_ref())? == 0 {
+                if poll(&mut [PollFd::new(socket, PollFlags::OUT)], wait.as_ref())? == 0 {
                     return Err(io::Error::new(io::ErrorKind::TimedOut, "the spawner does not answer"));
                 }
             }
@@ -328,13 +346,13 @@ fn send_request(maker: &StdStream, order: &[u8], end: &StdStream) -> io::Result<
 impl ProcessCommand {
     /// Creates a command that runs exactly what the policy judged.
     pub fn new(
-        stated: Vec<String>,
+        judged_argv: Vec<String>,
         env: BTreeMap<OsString, OsString>,
         directory: Arc<FileHandle>,
         stdio: Stdio,
     ) -> Self {
-        let argv = stated.iter().map(OsString::from).collect();
-        Self { judged_argv: stated, argv, env, directory, stdio, prelude: None }
+        let argv = judged_argv.iter().map(OsString::from).collect();
+        Self { judged_argv, argv, env, directory, stdio, prelude: None }
     }
 
     fn launch_request(&self, cell: Option<&SandboxCell>, layers: &[BorrowedLayer]) -> LaunchRequest {

@@ -39,8 +39,8 @@ pub(super) fn descendants_except(except: &BTreeSet<i32>) -> BTreeSet<i32> {
 /// Sends `signal` to each of `pids`, which [`below`] has found, unless the pid was reused.
 pub(super) fn signal_all(pids: &BTreeSet<i32>, signal: Signal) {
     for &pid in pids {
-        if let Some(held) = PinnedProcess::pin(pid, pids) {
-            held.signal(signal);
+        if let Some(pinned) = PinnedProcess::pin(pid, pids) {
+            pinned.signal(signal);
         }
     }
 }
@@ -60,15 +60,15 @@ pub(super) fn kill_groups(except: &BTreeSet<i32>) -> BTreeSet<i32> {
         }
         let mut groups = BTreeSet::from([ours]);
         for &pid in &new {
-            let Some(held) = PinnedProcess::pin(pid, &all) else { continue };
-            let group = held.group;
+            let Some(pinned) = PinnedProcess::pin(pid, &all) else { continue };
+            let group = pinned.group;
             if group > 1
                 && groups.insert(group)
                 && let Some(group) = Pid::from_raw(group)
             {
                 let _gone_already = kill_process_group(group, Signal::KILL);
             }
-            held.signal(Signal::KILL);
+            pinned.signal(Signal::KILL);
         }
         killed.extend(new);
     }
@@ -128,7 +128,9 @@ fn parent_and_group(pid: i32) -> Option<(i32, i32)> {
 fn children(pid: i32) -> Vec<i32> {
     static HAS_CHILDREN_FILE: OnceLock<bool> = OnceLock::new();
     let me = getpid().as_raw_nonzero();
-    if !*HAS_CHILDREN_FILE.get_or_init(|| read_file_bytes(&format!("/proc/{me}/task/{me}/children")).is_some()) {
+    if !*HAS_CHILDREN_FILE
+        .get_or_init(|| read_file_bytes(&format!("/proc/{me}/task/{me}/children")).is_some())
+    {
         return numeric_entries("/proc")
             .into_iter()
             .filter(|&other| parent_and_group(other).is_some_and(|(parent, _)| parent == pid))

@@ -18,14 +18,14 @@ pub(crate) const MAX_FDS: usize = 5;
 /// Sends `bytes` with `fds` as ancillary data, without blocking. Returns the number of bytes sent.
 pub(crate) fn send(to: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
-    let mut beside = SendAncillaryBuffer::new(&mut space);
-    if !fds.is_empty() && !beside.push(SendAncillaryMessage::ScmRights(fds)) {
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     // ends: with the first call that is not interrupted
     loop {
-        match sendmsg(&to, &[IoSlice::new(bytes)], &mut beside, flags) {
+        match sendmsg(&to, &[IoSlice::new(bytes)], &mut ancillary, flags) {
             Err(Errno::INTR) => {}
             done => return Ok(done?),
         }
@@ -37,12 +37,12 @@ pub(crate) fn receive(from: impl AsFd, bytes: &mut [u8], fds: &mut Vec<OwnedFd>)
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
     // ends: with the first call that is not interrupted
     loop {
-        let mut beside = RecvAncillaryBuffer::new(&mut space);
-        match recvmsg(&from, &mut [IoSliceMut::new(bytes)], &mut beside, RecvFlags::CMSG_CLOEXEC) {
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        match recvmsg(&from, &mut [IoSliceMut::new(bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
             Ok(got) => {
-                for message in beside.drain() {
+                for message in ancillary.drain() {
                     if let RecvAncillaryMessage::ScmRights(rights) = message {
                         fds.extend(rights);
                     }

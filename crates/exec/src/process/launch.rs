@@ -54,31 +54,36 @@ pub(super) fn launch(
     inside: Option<(&ProgramConfinement, Option<&OwnedFd>)>,
 ) -> Result<LaunchedProcess, (LaunchStep, Errno)> {
     let mut program = PreparedProgram::new(launch).ok_or((LaunchStep::Exec, Errno::INVAL))?;
-    let (told, tell) =
+    let (failure_pipe, failure_sender) =
         pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(|errno| (LaunchStep::Fork, errno))?;
     // Above the fixed descriptor numbers.
-    let tell =
-        rustix::io::fcntl_dupfd_cloexec(&tell, PRELUDE_FD + 1).map_err(|errno| (LaunchStep::Fork, errno))?;
-    let keeper = getpid();
+    let failure_sender = rustix::io::fcntl_dupfd_cloexec(&failure_sender, PRELUDE_FD + 1)
+        .map_err(|errno| (LaunchStep::Fork, errno))?;
+    let supervisor = getpid();
     let directory =
         CString::new(launch.directory.as_slice()).map_err(|_| (LaunchStep::Directory, Errno::INVAL))?;
     let flags = SocketFlags::CLOEXEC;
-    let (heard, hear) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
-        .map_err(|errno| (LaunchStep::Fork, errno))?;
-    let made = sys::vfork(&mut || {
-        let prepared = prepare(launch, fds, limits, keeper, &directory)
-            .and_then(|()| inside.map_or(Ok(()), |(inside, rules)| confine(inside, rules, &hear)));
+    let (listener_receiver, listener_sender) =
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+            .map_err(|errno| (LaunchStep::Fork, errno))?;
+    let forked = sys::vfork(&mut || {
+        let prepared = prepare(launch, fds, limits, supervisor, &directory)
+            .and_then(|()| inside.map_or(Ok(()), |(inside, rules)| confine(inside, rules, &listener_sender)));
         let (step, errno) = match prepared {
             Ok(()) => (LaunchStep::Exec, program.exec()),
             Err(failed) => failed,
         };
         let [a, b, c, d] = errno.raw_os_error().to_le_bytes();
-        let _keeper_is_gone = rustix::io::write(&tell, &[a, b, c, d, step as u8]);
+        let _keeper_is_gone = rustix::io::write(&failure_sender, &[a, b, c, d, step as u8]);
         127
     });
-    drop(hear);
-    match made {
-        Ok(pid) => Ok(LaunchedProcess { pid, failure_pipe: told, listener: inside.and_then(|_| receive_listener(&heard)) }),
+    drop(listener_sender);
+    match forked {
+        Ok(pid) => Ok(LaunchedProcess {
+            pid,
+            failure_pipe,
+            listener: inside.and_then(|_| receive_listener(&listener_receiver)),
+        }),
         Err(error) => Err((LaunchStep::Fork, Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))),
     }
 }
@@ -142,13 +147,13 @@ fn prepare(
     launch: &LaunchRequest,
     fds: &[OwnedFd],
     limits: LaunchLimits,
-    keeper: rustix::process::Pid,
+    supervisor: rustix::process::Pid,
     path: &CStr,
 ) -> Result<(), (LaunchStep, Errno)> {
     let at = |step: LaunchStep| move |errno: Errno| (step, errno);
     // If the supervisor is killed, the child dies with it, and the spawner finds the descendants.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(at(LaunchStep::Fork))?;
-    if getppid() != Some(keeper) {
+    if getppid() != Some(supervisor) {
         return Err((LaunchStep::Fork, Errno::SRCH));
     }
     sys::unblock_signals();
@@ -186,7 +191,7 @@ fn prepare(
 fn confine(
     inside: &ProgramConfinement,
     rules: Option<&OwnedFd>,
-    hear: &OwnedFd,
+    listener_sender: &OwnedFd,
 ) -> Result<(), (LaunchStep, Errno)> {
     let at = |errno: Errno| (LaunchStep::Confine, errno);
     let limits = inside.broker_facts.plan.limits;
@@ -206,16 +211,16 @@ fn confine(
         confinement::landlock_restrict(rules).map_err(at)?;
     }
     if let Some(listener) = confinement::install_filter(&inside.filter, inside.brokered).map_err(at)? {
-        fd_passing::send(hear, &[0], &[listener.as_fd()])
+        fd_passing::send(listener_sender, &[0], &[listener.as_fd()])
             .map_err(|error| at(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
     }
     Ok(())
 }
 
 /// Receives the listener that the child has sent, if it got so far.
-fn receive_listener(heard: &OwnedFd) -> Option<OwnedFd> {
+fn receive_listener(listener_receiver: &OwnedFd) -> Option<OwnedFd> {
     let mut fds = Vec::new();
-    fd_passing::receive(heard, &mut [0; 1], &mut fds).ok()?;
+    fd_passing::receive(listener_receiver, &mut [0; 1], &mut fds).ok()?;
     fds.pop()
 }
 

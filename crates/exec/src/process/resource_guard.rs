@@ -90,11 +90,13 @@ impl ResourceGuard {
         let begun = Instant::now();
         let is_due = self.next_measurement.is_none_or(|next| next <= begun);
         if !is_fuller && !is_due {
-            return (self.used_bytes.saturating_add(nameless) > most).then_some(ResourceExcess::Scratch { most });
+            return (self.used_bytes.saturating_add(nameless) > most)
+                .then_some(ResourceExcess::Scratch { most });
         }
         let mut measured = DirectoryUsage { bytes: 0, entries: 0, has_unreadable: false };
         measured.add_directory(directory.as_fd(), c".", 0);
-        self.next_measurement = Some(Instant::now() + MEASURE_INTERVAL.max(begun.elapsed() * MEASURE_TIME_DIVISOR));
+        self.next_measurement =
+            Some(Instant::now() + MEASURE_INTERVAL.max(begun.elapsed() * MEASURE_TIME_DIVISOR));
         self.used_bytes = measured.bytes;
         let mut is_excess = measured.bytes.saturating_add(nameless) > most;
         if is_fuller {
@@ -150,7 +152,11 @@ impl DirectoryUsage {
 
 /// Returns an excess if the run holds more unnamed memory than its memory limit. Unnamed memory belongs to no
 /// process, so per-process limits miss it. Applies only without a control group.
-fn check_shared_memory(inside: &ProgramConfinement, pids: &BTreeSet<i32>, nameless: u64) -> Option<ResourceExcess> {
+fn check_shared_memory(
+    inside: &ProgramConfinement,
+    pids: &BTreeSet<i32>,
+    nameless: u64,
+) -> Option<ResourceExcess> {
     let most = inside.broker_facts.plan.limits.memory.filter(|_| !inside.memory_is_limited)?;
     (nameless.max(max_shared_memory(pids)) > most).then_some(ResourceExcess::SharedMemory { most })
 }

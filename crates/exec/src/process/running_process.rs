@@ -114,13 +114,13 @@ pub(crate) struct RunningProcess {
 impl RunningProcess {
     /// Returns the supervisor for the next run: it has reported that no process of this run is left.
     pub(crate) fn release_supervisor(self) {
-        let Ok(keeper) = self.control_socket.stream.into_std() else { return };
+        let Ok(supervisor) = self.control_socket.stream.into_std() else { return };
         if let Some(cell) = &self.cell {
-            return cell.return_idle(keeper, self.layer_names);
+            return cell.return_idle(supervisor, self.layer_names);
         }
         let mut shared = self.spawner.shared.lock();
         if shared.idle.len() < MAX_IDLE_SUPERVISORS {
-            shared.idle.push(keeper);
+            shared.idle.push(supervisor);
         }
     }
 
@@ -176,7 +176,8 @@ impl ControlSocket {
         if self.inbox.len() < LENGTH_PREFIX_BYTES + length {
             return Some(None);
         }
-        let report = SupervisorReport::decode(&self.inbox[LENGTH_PREFIX_BYTES..LENGTH_PREFIX_BYTES + length])?;
+        let report =
+            SupervisorReport::decode(&self.inbox[LENGTH_PREFIX_BYTES..LENGTH_PREFIX_BYTES + length])?;
         self.inbox.drain(..LENGTH_PREFIX_BYTES + length);
         Some(Some(report))
     }

@@ -65,7 +65,12 @@ pub enum SpawnFault {
     System(#[from] io::Error),
 }
 
-fn describe_unconfined(at_least: Tier, missing: &[MissingTier], fix: Option<&str>, weaker: Option<Tier>) -> String {
+fn describe_unconfined(
+    at_least: Tier,
+    missing: &[MissingTier],
+    fix: Option<&str>,
+    weaker: Option<Tier>,
+) -> String {
     let tried: Vec<String> =
         missing.iter().map(|missing| format!("no {} ({})", missing.tier.as_str(), missing.why)).collect();
     let tried = tried.join(", ");
@@ -89,7 +94,12 @@ fn describe_unconfined(at_least: Tier, missing: &[MissingTier], fix: Option<&str
     )
 }
 
-fn describe_refusal(step: LaunchStep, program: &str, directory: &std::path::Path, errno: &io::Error) -> String {
+fn describe_refusal(
+    step: LaunchStep,
+    program: &str,
+    directory: &std::path::Path,
+    errno: &io::Error,
+) -> String {
     use rustix::io::Errno;
     let why = Errno::from_io_error(errno);
     let directory = directory.display();

@@ -27,30 +27,30 @@ const ORPHAN_SEARCH_INTERVAL: Duration = Duration::from_millis(50);
 pub(super) fn serve(limits: LaunchLimits) -> ! {
     let Some((host, signals)) = prepare_process() else { sys::exit(1) };
     let mut host = Some(host);
-    let (mut keepers, mut groups) = (BTreeSet::new(), BTreeMap::new());
+    let (mut supervisors, mut groups) = (BTreeSet::new(), BTreeMap::new());
     // ends: when the host is gone and there are no children
     loop {
         sys::drain_signals(&signals);
-        let none_left = reap(&mut keepers);
-        groups.retain(|cell, group: &mut CellCgroup| keepers.contains(cell) || !group.remove());
+        let none_left = reap(&mut supervisors);
+        groups.retain(|cell, group: &mut CellCgroup| supervisors.contains(cell) || !group.remove());
         if none_left && host.is_none() {
             sys::exit(0);
         }
         if host.is_none() {
             // Supervisors exit by themselves, unless a program has stopped them.
-            keepers.clear();
+            supervisors.clear();
         }
-        let strays = !none_left && descendants::has_other_children(&keepers);
-        if strays {
-            descendants::kill_groups(&keepers);
+        let has_orphans = !none_left && descendants::has_other_children(&supervisors);
+        if has_orphans {
+            descendants::kill_groups(&supervisors);
         }
-        let wait = if strays { Timespec::try_from(ORPHAN_SEARCH_INTERVAL).ok() } else { None };
+        let wait = if has_orphans { Timespec::try_from(ORPHAN_SEARCH_INTERVAL).ok() } else { None };
         let mut ready = vec![PollFd::new(&signals, PollFlags::IN)];
         ready.extend(host.as_ref().map(|host| PollFd::new(host, PollFlags::IN)));
-        let spoken = poll(&mut ready, wait.as_ref()).is_ok()
+        let host_ready = poll(&mut ready, wait.as_ref()).is_ok()
             && ready.get(1).is_some_and(|host| !host.revents().is_empty());
         drop(ready);
-        if spoken && let Some(open) = &host {
+        if host_ready && let Some(open) = &host {
             let Some((plan, control)) = receive_request(open) else {
                 host = None;
                 continue;
@@ -63,7 +63,7 @@ pub(super) fn serve(limits: LaunchLimits) -> ! {
                     run_child(plan, group.as_ref(), &control, limits)
                 }
                 Ok(ForkSide::Parent(pid)) => {
-                    keepers.insert(pid);
+                    supervisors.insert(pid);
                     groups.extend(group.map(|group| (pid, group)));
                 }
                 // The host sees its end of the socket close, and reports the failure.
@@ -123,15 +123,15 @@ fn receive_request(host: &OwnedFd) -> Option<(Option<CellPlan>, OwnedFd)> {
 }
 
 /// Reaps all processes that have exited. Returns true if no child is left.
-fn reap(keepers: &mut BTreeSet<i32>) -> bool {
+fn reap(supervisors: &mut BTreeSet<i32>) -> bool {
     // ends: every round reaps one process, or is the last
     loop {
         match sys::wait_any() {
             ChildWaitOutcome::Reaped(ReapedChild { pid, .. }) => {
-                keepers.remove(&pid);
+                supervisors.remove(&pid);
             }
             // A supervisor never stops by itself: a program has stopped it.
-            ChildWaitOutcome::Stopped(pid) if keepers.contains(&pid) => {
+            ChildWaitOutcome::Stopped(pid) if supervisors.contains(&pid) => {
                 descendants::signal_all(&BTreeSet::from([pid]), Signal::CONT);
             }
             ChildWaitOutcome::Stopped(_) => {}

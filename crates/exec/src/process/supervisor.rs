@@ -13,7 +13,8 @@ use rustix::process::{DumpableBehavior, Pid, Signal, getppid};
 
 use super::launch::{LaunchLimits, LaunchedProcess, launch};
 use super::messages::{
-    KilledProcess, LaunchRequest, LaunchStep, MAX_ORDER_BYTES, ResourceUsage, SupervisorOrder, SupervisorReport,
+    KilledProcess, LaunchRequest, LaunchStep, MAX_ORDER_BYTES, ResourceUsage, SupervisorOrder,
+    SupervisorReport,
 };
 use super::resource_guard::ResourceGuard;
 use super::sys::{self, ChildWaitOutcome, ReapedChild};
@@ -56,26 +57,26 @@ fn serve_host(control: &OwnedFd, limits: LaunchLimits, inside: Option<&ProgramCo
     let _host_is_gone = fd_passing::write_all(control, &SupervisorReport::Ready.encode());
     // ends: when the host is gone
     let spawner = getppid();
-    let names = inside.filter(|inside| inside.has_dns_stub());
-    let names = names.and_then(|inside| DnsStub::open(&inside.broker_facts.plan.hosts).ok());
+    let with_dns = inside.filter(|inside| inside.has_dns_stub());
+    let dns_stub = with_dns.and_then(|inside| DnsStub::open(&inside.broker_facts.plan.hosts).ok());
     let layers = MountedLayers::new(inside);
     let signals = &signals;
     let guard = ResourceGuard::default();
-    let mut keeper = Supervisor {
+    let mut supervisor = Supervisor {
         control,
         signals,
         limits,
         confinement: inside,
         spawner,
         layers,
-        dns_stub: names,
+        dns_stub,
         guard,
         rules: None,
         rules_single_run: false,
     };
     while let Some((bytes, fds)) = fd_passing::receive_message(control, MAX_ORDER_BYTES) {
         match SupervisorOrder::decode(&bytes) {
-            Some(SupervisorOrder::Run(order)) => keeper.run(&order, fds),
+            Some(SupervisorOrder::Run(order)) => supervisor.run(&order, fds),
             // The run that this order was meant for is over.
             Some(SupervisorOrder::End { .. } | SupervisorOrder::Signal(_)) => {}
             None => break,
@@ -108,16 +109,17 @@ struct Supervisor<'a> {
 
 impl Supervisor<'_> {
     fn run(&mut self, order: &LaunchRequest, fds: Vec<OwnedFd>) {
-        let mut news = Vec::new();
+        let mut pending_reports = Vec::new();
         let renewed = self.restore_mounts();
-        let put = self.layers.mount_missing(&order.layers);
-        if put == LayerMountOutcome::Failed {
+        let mounted = self.layers.mount_missing(&order.layers);
+        if mounted == LayerMountOutcome::Failed {
             // The git directory stays read-only.
-            news.extend(SupervisorReport::LayerNotMounted.encode());
+            pending_reports.extend(SupervisorReport::LayerNotMounted.encode());
         }
         self.dns_stub.iter().for_each(DnsStub::drain);
-        let ruled =
-            renewed.and_then(|renewed| self.prepare_ruleset(!renewed && put == LayerMountOutcome::AlreadyMounted, &fds));
+        let ruled = renewed.and_then(|renewed| {
+            self.prepare_ruleset(!renewed && mounted == LayerMountOutcome::AlreadyMounted, &fds)
+        });
         let launched = ruled.and_then(|()| {
             let inside = self.confinement.map(|inside| (inside, self.rules.as_ref()));
             launch(order, &fds, self.limits, inside)
@@ -135,14 +137,17 @@ impl Supervisor<'_> {
             killed_processes: Vec::new(),
             shutdown: RunShutdown::NotRequested,
             announce_at: None,
-            pending_reports: news,
+            pending_reports,
             broker: None,
-            hide_at: self.confinement.filter(|inside| inside.own_mounts).map(|_| Instant::now() + HIDE_INTERVAL),
+            hide_at: self
+                .confinement
+                .filter(|inside| inside.own_mounts)
+                .map(|_| Instant::now() + HIDE_INTERVAL),
         };
         match launched {
             Ok(mut leader) => {
-                let outside = run.supervisor.egress_hosts();
-                run.broker = leader.listener.take().map(|listener| Broker::new(listener, outside));
+                let egress_hosts = run.supervisor.egress_hosts();
+                run.broker = leader.listener.take().map(|listener| Broker::new(listener, egress_hosts));
                 run.leader = Some(leader);
                 run.announce_at = Some(Instant::now() + ANNOUNCE_DELAY);
             }
@@ -275,20 +280,30 @@ impl SupervisedRun<'_> {
     fn wait_for_event(&self, wait: Option<&Timespec>) -> WakeEvents {
         let Supervisor { control, signals, dns_stub: names, .. } = self.supervisor;
         let listener = self.broker.as_ref().map(Broker::listener);
-        let names = names.as_ref().filter(|_| listener.is_some()).map(DnsStub::socket);
+        let dns_socket = names.as_ref().filter(|_| listener.is_some()).map(DnsStub::socket);
         let relay = self.broker.as_ref().and_then(|broker| broker.egress.as_ref()?.channel());
         let mut ready = vec![PollFd::new(*control, PollFlags::IN), PollFd::new(*signals, PollFlags::IN)];
-        let others = [listener, names, relay].map(|fd| {
+        let others = [listener, dns_socket, relay].map(|fd| {
             ready.extend(fd.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
             fd.map(|_| ready.len() - 1)
         });
         if poll(&mut ready, wait).is_err() {
-            return WakeEvents { host_readable: false, broker_events: PollFlags::empty(), dns_readable: false, relay_readable: false };
+            return WakeEvents {
+                host_readable: false,
+                broker_events: PollFlags::empty(),
+                dns_readable: false,
+                relay_readable: false,
+            };
         }
         let flags = |at: Option<usize>| at.map_or(PollFlags::empty(), |at| ready[at].revents());
         let [asked, named, relayed] = others.map(flags);
         let spoken = !flags(Some(0)).is_empty();
-        WakeEvents { host_readable: spoken, broker_events: asked, dns_readable: !named.is_empty(), relay_readable: !relayed.is_empty() }
+        WakeEvents {
+            host_readable: spoken,
+            broker_events: asked,
+            dns_readable: !named.is_empty(),
+            relay_readable: !relayed.is_empty(),
+        }
     }
 
     /// Hides denied files that were created or replaced since. Ends the run if they cannot be hidden.
@@ -337,9 +352,9 @@ impl SupervisedRun<'_> {
 
     /// Reports refusals to the host.
     fn queue_refusals(&mut self) {
-        let news = self.broker.as_mut().map(Broker::take_refusals).unwrap_or_default();
-        if !news.is_empty() {
-            self.pending_reports.extend(SupervisorReport::Refused(news).encode());
+        let refusals = self.broker.as_mut().map(Broker::take_refusals).unwrap_or_default();
+        if !refusals.is_empty() {
+            self.pending_reports.extend(SupervisorReport::Refused(refusals).encode());
         }
     }
 
@@ -438,11 +453,16 @@ impl SupervisedRun<'_> {
         self.record_killed(&all);
         let now = Instant::now();
         self.shutdown = match self.shutdown {
-            RunShutdown::NotRequested | RunShutdown::Terminating(_) => RunShutdown::Killed(now, now + KILL_INTERVAL),
-            RunShutdown::Killed(first, _) if now - first < STUCK_TIMEOUT => RunShutdown::Killed(first, now + KILL_INTERVAL),
+            RunShutdown::NotRequested | RunShutdown::Terminating(_) => {
+                RunShutdown::Killed(now, now + KILL_INTERVAL)
+            }
+            RunShutdown::Killed(first, _) if now - first < STUCK_TIMEOUT => {
+                RunShutdown::Killed(first, now + KILL_INTERVAL)
+            }
             RunShutdown::Killed(..) => {
                 self.pending_reports.extend(
-                    SupervisorReport::Stuck { left: descendants::process_names(&all, MAX_NAMED_PROCESSES) }.encode(),
+                    SupervisorReport::Stuck { left: descendants::process_names(&all, MAX_NAMED_PROCESSES) }
+                        .encode(),
                 );
                 RunShutdown::ReportedStuck(now + STUCK_TIMEOUT)
             }
@@ -452,7 +472,10 @@ impl SupervisedRun<'_> {
 
     fn record_killed(&mut self, pids: &BTreeSet<i32>) {
         let new: BTreeSet<i32> = pids.difference(&self.killed_pids).copied().collect();
-        self.killed_processes.extend(descendants::process_names(&new, MAX_NAMED_PROCESSES.saturating_sub(self.killed_processes.len())));
+        self.killed_processes.extend(descendants::process_names(
+            &new,
+            MAX_NAMED_PROCESSES.saturating_sub(self.killed_processes.len()),
+        ));
         self.killed_pids.extend(new);
     }
 
@@ -460,14 +483,16 @@ impl SupervisedRun<'_> {
         // The relay may have sent a message just before.
         self.broker.as_mut().map(Broker::record_relay_refusals);
         self.queue_refusals();
-        let more = u32::try_from(self.killed_pids.len().saturating_sub(self.killed_processes.len())).unwrap_or(u32::MAX);
+        let more = u32::try_from(self.killed_pids.len().saturating_sub(self.killed_processes.len()))
+            .unwrap_or(u32::MAX);
         let ended = std::mem::take(&mut self.killed_processes);
         let touched = self.supervisor.layers.is_touched();
         let off = !touched || self.supervisor.layers.unmount_all();
         // Without a spawner, no process would clean up after this one. In a process namespace the spawner is not
         // visible.
         let again = off && getppid() == self.supervisor.spawner;
-        self.pending_reports.extend(SupervisorReport::AllExited { used: self.usage, ended, more, again, touched }.encode());
+        self.pending_reports
+            .extend(SupervisorReport::AllExited { used: self.usage, ended, more, again, touched }.encode());
         self.send_reports();
         if !again {
             sys::exit(0);

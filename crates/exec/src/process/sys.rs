@@ -137,9 +137,9 @@ pub(crate) fn child_signals() -> io::Result<OwnedFd> {
 
 /// Reads all pending signals from the descriptor of [`child_signals`].
 pub(crate) fn drain_signals(signals: &OwnedFd) {
-    let mut told = [0; 1024];
+    let mut buffer = [0; 1024];
     // ends: the descriptor does not block, and signals of one kind are reported once
-    while rustix::io::read(signals, &mut told).is_ok_and(|read| read > 0) {}
+    while rustix::io::read(signals, &mut buffer).is_ok_and(|read| read > 0) {}
 }
 
 /// A child that was reaped.

@@ -43,7 +43,12 @@ impl UnlinkedFiles {
         total
     }
 
-    fn add_descriptor(&mut self, directory: impl AsFd, name: &std::ffi::CStr, seen: &mut BTreeSet<(u64, u64)>) {
+    fn add_descriptor(
+        &mut self,
+        directory: impl AsFd,
+        name: &std::ffi::CStr,
+        seen: &mut BTreeSet<(u64, u64)>,
+    ) {
         let Ok(path) = readlinkat(&directory, name, Vec::new()) else { return };
         let path = path.as_bytes();
         let is_private = PRIVATE_DIRS.iter().any(|private| path.starts_with(private));

@@ -14,12 +14,13 @@ pub fn is_own_user(user: &str) -> bool {
         return true;
     }
     // Directory services are not queried: the user's own session states the name that they know.
-    let said = ["USER", "LOGNAME"].iter().any(|name| std::env::var(name).is_ok_and(|said| said == user));
+    let matches_environment =
+        ["USER", "LOGNAME"].iter().any(|name| std::env::var(name).is_ok_and(|said| said == user));
     #[expect(clippy::disallowed_methods, reason = "the machine's own list, whose path no model names")]
     let users = std::fs::read_to_string(PASSWD_FILE).unwrap_or_default();
     match users.lines().find_map(|line| uid_of_name(line, user)) {
         Some(number) => number == own,
-        None => said,
+        None => matches_environment,
     }
 }
 

@@ -35,7 +35,8 @@ pub fn read(file: &Path, layer: RuleLayer) -> Result<Option<String>, RuleFault> 
 }
 
 /// Non-blocking: a FIFO in a project must not hang this process.
-const OPEN_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+const OPEN_FLAGS: OFlags =
+    OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 fn open_project_file(file: &Path) -> rustix::io::Result<File> {
     let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else { return Err(Errno::NOENT) };

@@ -40,19 +40,19 @@ pub enum RuleSaveFault {
 /// Adds `rule` to the user's rules in `file`, which is created if missing. A symlink is kept: its target is written.
 pub fn save(file: &Path, rule: &NewRule) -> Result<SavedRule, RuleSaveFault> {
     let machine = |source: io::Error| RuleSaveFault::Machine { file: file.to_owned(), source };
-    let place = AtomicFile::open(file).map_err(machine)?;
-    let locked = place.lock().map_err(machine)?;
+    let atomic_file = AtomicFile::open(file).map_err(machine)?;
+    let locked = atomic_file.lock().map_err(machine)?;
     let Some(_held_to_the_end) = locked else {
-        return Err(RuleSaveFault::Held(place.lock_path().to_owned()));
+        return Err(RuleSaveFault::Held(atomic_file.lock_path().to_owned()));
     };
-    let before = super::read(place.path(), RuleLayer::User)?;
-    match add_rule(before.as_deref().unwrap_or_default(), place.path(), rule)? {
+    let before = super::read(atomic_file.path(), RuleLayer::User)?;
+    match add_rule(before.as_deref().unwrap_or_default(), atomic_file.path(), rule)? {
         RuleAddition::AlreadyExists { line } => {
-            Ok(SavedRule { file: place.path().to_owned(), line, already_present: true })
+            Ok(SavedRule { file: atomic_file.path().to_owned(), line, already_present: true })
         }
         RuleAddition::Added { text, line } => {
-            place.replace(&text).map_err(machine)?;
-            Ok(SavedRule { file: place.path().to_owned(), line, already_present: false })
+            atomic_file.replace(&text).map_err(machine)?;
+            Ok(SavedRule { file: atomic_file.path().to_owned(), line, already_present: false })
         }
     }
 }

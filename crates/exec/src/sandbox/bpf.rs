@@ -78,8 +78,8 @@ impl BpfAssembler {
     }
 
     /// Emits a conditional jump to `yes` or to `no`.
-    pub(crate) fn emit_branch(&mut self, question: BpfCondition, yes: BpfLabel, no: BpfLabel) -> BpfLabel {
-        let (test, k) = match question {
+    pub(crate) fn emit_branch(&mut self, condition: BpfCondition, yes: BpfLabel, no: BpfLabel) -> BpfLabel {
+        let (test, k) = match condition {
             BpfCondition::Is(k) => (BPF_JEQ, k),
             BpfCondition::AtLeast(k) => (BPF_JGE, k),
             BpfCondition::Above(k) => (BPF_JGT, k),

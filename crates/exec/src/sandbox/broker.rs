@@ -73,8 +73,14 @@ pub(crate) struct BrokerFacts {
 }
 
 impl Broker {
-    pub(crate) fn new(listener: OwnedFd, outside: Option<EgressHosts>) -> Self {
-        Self { listener, recorded_refusals: BTreeSet::new(), new_refusals: Vec::new(), pending_connects: Vec::new(), egress: outside }
+    pub(crate) fn new(listener: OwnedFd, egress: Option<EgressHosts>) -> Self {
+        Self {
+            listener,
+            recorded_refusals: BTreeSet::new(),
+            new_refusals: Vec::new(),
+            pending_connects: Vec::new(),
+            egress,
+        }
     }
 
     /// Returns the descriptor that is readable when a call waits.
@@ -93,55 +99,55 @@ impl Broker {
     }
 
     /// Answers one system call.
-    pub(crate) fn serve(&mut self, bounds: &BrokerFacts) {
-        let Ok(asked) = sys::receive_notification(&self.listener) else { return };
-        let answer = match i64::from(asked.number) {
-            libc::SYS_connect => self.handle_connect(&asked, bounds),
+    pub(crate) fn serve(&mut self, facts: &BrokerFacts) {
+        let Ok(notification) = sys::receive_notification(&self.listener) else { return };
+        let answer = match i64::from(notification.number) {
+            libc::SYS_connect => self.handle_connect(&notification, facts),
             libc::SYS_bind => {
-                record_bind(&asked, &bounds.bound_sockets);
+                record_bind(&notification, &facts.bound_sockets);
                 Some(SeccompAnswer::Continue)
             }
             _ => {
-                for path in denied_writes::refused_paths(&asked, &bounds.plan) {
+                for path in denied_writes::refused_paths(&notification, &facts.plan) {
                     self.record_refusal(KernelRefusal::Write(path));
                 }
                 Some(SeccompAnswer::Continue)
             }
         };
         if let Some(answer) = answer {
-            sys::respond(&self.listener, &asked, answer);
+            sys::respond(&self.listener, &notification, answer);
         }
     }
 
     /// Retries the connections that are due.
     pub(crate) fn retry_due(&mut self) {
         let now = Instant::now();
-        for mut waiting in std::mem::take(&mut self.pending_connects) {
-            if waiting.retry_at > now {
-                self.pending_connects.push(waiting);
+        for mut pending in std::mem::take(&mut self.pending_connects) {
+            if pending.retry_at > now {
+                self.pending_connects.push(pending);
                 continue;
             }
-            if !sys::is_still_waiting(&self.listener, &waiting.notification) {
+            if !sys::is_still_waiting(&self.listener, &pending.notification) {
                 // The caller was interrupted.
-                let _as_before = fcntl_setfl(&waiting.socket, waiting.flags);
+                let _as_before = fcntl_setfl(&pending.socket, pending.flags);
                 continue;
             }
-            let outcome = if waiting.in_progress {
-                connect_result(&waiting.socket)
+            let outcome = if pending.in_progress {
+                connect_result(&pending.socket)
             } else {
-                sys::connect(&waiting.socket, &waiting.address)
+                sys::connect(&pending.socket, &pending.address)
             };
             match outcome {
                 Err(Errno::AGAIN | Errno::INPROGRESS) => {
-                    waiting.in_progress |= outcome == Err(Errno::INPROGRESS);
-                    waiting.retry_at = now + CONNECT_CHECK_INTERVAL;
-                    self.pending_connects.push(waiting);
+                    pending.in_progress |= outcome == Err(Errno::INPROGRESS);
+                    pending.retry_at = now + CONNECT_CHECK_INTERVAL;
+                    self.pending_connects.push(pending);
                 }
                 outcome => {
                     // Restored before the caller continues.
-                    let _as_before = fcntl_setfl(&waiting.socket, waiting.flags);
+                    let _as_before = fcntl_setfl(&pending.socket, pending.flags);
                     let answer = outcome.map_or_else(SeccompAnswer::Fails, |()| SeccompAnswer::Done);
-                    sys::respond(&self.listener, &waiting.notification, answer);
+                    sys::respond(&self.listener, &pending.notification, answer);
                 }
             }
         }
@@ -149,25 +155,33 @@ impl Broker {
 
     /// Records the refusals that the relay reports.
     pub(crate) fn record_relay_refusals(&mut self) {
-        let heard = self.egress.as_mut().map(EgressHosts::relay_refusals).unwrap_or_default();
-        heard.into_iter().for_each(|refusal| self.record_refusal(refusal));
+        let refusals = self.egress.as_mut().map(EgressHosts::relay_refusals).unwrap_or_default();
+        refusals.into_iter().for_each(|refusal| self.record_refusal(refusal));
     }
 
     /// Records a refusal, once.
     pub(crate) fn record_refusal(&mut self, refusal: KernelRefusal) {
-        if self.recorded_refusals.len() < MAX_REPORTED_REFUSALS && self.recorded_refusals.insert(refusal.clone()) {
+        if self.recorded_refusals.len() < MAX_REPORTED_REFUSALS
+            && self.recorded_refusals.insert(refusal.clone())
+        {
             self.new_refusals.push(refusal);
         }
     }
 
     /// Decides about a `connect`. Returns `None` if the answer comes later.
-    fn handle_connect(&mut self, asked: &SeccompNotification, bounds: &BrokerFacts) -> Option<SeccompAnswer> {
+    fn handle_connect(
+        &mut self,
+        notification: &SeccompNotification,
+        facts: &BrokerFacts,
+    ) -> Option<SeccompAnswer> {
         let mut bytes = [0; MAX_ADDRESS_BYTES];
-        let length = usize::try_from(asked.args[2] & 0xffff_ffff).unwrap_or(MAX_ADDRESS_BYTES).min(MAX_ADDRESS_BYTES);
-        if let Err(errno) = read_memory(asked.pid, asked.args[1], &mut bytes[..length]) {
+        let length = usize::try_from(notification.args[2] & 0xffff_ffff)
+            .unwrap_or(MAX_ADDRESS_BYTES)
+            .min(MAX_ADDRESS_BYTES);
+        if let Err(errno) = read_memory(notification.pid, notification.args[1], &mut bytes[..length]) {
             return Some(SeccompAnswer::Fails(errno));
         }
-        let socket = match copy_caller_socket(asked) {
+        let socket = match copy_caller_socket(notification) {
             Ok(socket) => socket,
             Err(errno) => return Some(SeccompAnswer::Fails(errno)),
         };
@@ -175,11 +189,11 @@ impl Broker {
         // The family of the socket decides who can be reached with it. This descriptor is the broker's own copy.
         let is_unix = socket_domain(&socket) == Ok(AddressFamily::UNIX);
         match (parse_target(bytes), is_unix) {
-            (ConnectTarget::Internet(to), false) => match self.route_to(to, &socket, &bounds.plan) {
-                EgressRoute::Direct => self.connect_for(asked, socket, bytes.to_vec(), None),
-                EgressRoute::Relayed(door) => {
-                    let address = inet_address(door, socket_domain(&socket));
-                    self.connect_for(asked, socket, address, None)
+            (ConnectTarget::Internet(to), false) => match self.route_to(to, &socket, &facts.plan) {
+                EgressRoute::Direct => self.connect_for(notification, socket, bytes.to_vec(), None),
+                EgressRoute::Relayed(listener_address) => {
+                    let address = inet_address(listener_address, socket_domain(&socket));
+                    self.connect_for(notification, socket, address, None)
                 }
                 EgressRoute::Refused(refusal) => {
                     self.record_refusal(refusal);
@@ -187,25 +201,25 @@ impl Broker {
                 }
                 EgressRoute::Fails(errno) => Some(SeccompAnswer::Fails(errno)),
             },
-            (ConnectTarget::Path(path), true) => self.connect_path(asked, socket, path, bounds),
-            (ConnectTarget::Abstract(name), true) => self.connect_abstract(asked, socket, name, bounds),
+            (ConnectTarget::Path(path), true) => self.connect_path(notification, socket, path, facts),
+            (ConnectTarget::Abstract(name), true) => self.connect_abstract(notification, socket, name, facts),
             (ConnectTarget::Path(_) | ConnectTarget::Abstract(_), false) => {
                 Some(SeccompAnswer::Fails(Errno::AFNOSUPPORT))
             }
             (ConnectTarget::Internet(_) | ConnectTarget::Other, _) => {
-                self.connect_for(asked, socket, bytes.to_vec(), None)
+                self.connect_for(notification, socket, bytes.to_vec(), None)
             }
         }
     }
 
     /// Returns the route to `to`.
     fn route_to(&mut self, to: SocketAddr, socket: &OwnedFd, plan: &CellPlan) -> EgressRoute {
-        let outside = self.egress.as_mut().and_then(|outside| {
+        let route = self.egress.as_mut().and_then(|outside| {
             // Only streams are relayed.
             let kind = socket_type(socket).unwrap_or(SocketType::DGRAM);
             outside.route(to, kind, &plan.hosts)
         });
-        outside.unwrap_or_else(|| match may_connect(to, plan.network) {
+        route.unwrap_or_else(|| match may_connect(to, plan.network) {
             true => EgressRoute::Direct,
             false => EgressRoute::Refused(KernelRefusal::Connect(to)),
         })
@@ -213,14 +227,14 @@ impl Broker {
 
     fn connect_abstract(
         &mut self,
-        asked: &SeccompNotification,
+        notification: &SeccompNotification,
         socket: OwnedFd,
         name: &[u8],
-        bounds: &BrokerFacts,
+        facts: &BrokerFacts,
     ) -> Option<SeccompAnswer> {
         let shown = [b"@", name].concat();
-        if bounds.own_network || bounds.plan.sockets.contains(&shown) {
-            return self.connect_for(asked, socket, unix_address(&[b"\0", name].concat()), None);
+        if facts.own_network || facts.plan.sockets.contains(&shown) {
+            return self.connect_for(notification, socket, unix_address(&[b"\0", name].concat()), None);
         }
         self.record_refusal(KernelRefusal::Socket(String::from_utf8_lossy(&shown).into_owned()));
         Some(SeccompAnswer::Fails(Errno::ACCESS))
@@ -228,17 +242,17 @@ impl Broker {
 
     fn connect_path(
         &mut self,
-        asked: &SeccompNotification,
-        own: OwnedFd,
+        notification: &SeccompNotification,
+        caller_socket: OwnedFd,
         path: &[u8],
-        bounds: &BrokerFacts,
+        facts: &BrokerFacts,
     ) -> Option<SeccompAnswer> {
         let path = Path::new(OsStr::from_bytes(path));
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let from = if path.is_absolute() {
             None
         } else {
-            match openat(CWD, format!("/proc/{}/cwd", asked.pid), flags, Mode::empty()) {
+            match openat(CWD, format!("/proc/{}/cwd", notification.pid), flags, Mode::empty()) {
                 Ok(cwd) => Some(cwd),
                 Err(errno) => return Some(SeccompAnswer::Fails(errno)),
             }
@@ -256,13 +270,13 @@ impl Broker {
             Ok(real) => super::cell_plan::path_from_bytes(real.into_bytes()),
             Err(errno) => return Some(SeccompAnswer::Fails(errno)),
         };
-        let is_named = || bounds.plan.sockets.iter().any(|name| name == real.as_os_str().as_bytes());
-        let plan = &bounds.plan;
-        let whose = match denied_writes::is_private(&real, plan) || is_named() {
+        let is_named = || facts.plan.sockets.iter().any(|name| name == real.as_os_str().as_bytes());
+        let plan = &facts.plan;
+        let owner = match denied_writes::is_private(&real, plan) || is_named() {
             true => SocketOwner::Ours,
-            false => bounds.bound_sockets.owner(&socket),
+            false => facts.bound_sockets.owner(&socket),
         };
-        match whose {
+        match owner {
             SocketOwner::Ours => {}
             // As if the connection had been tried: no process listens.
             SocketOwner::Unbound if denied_writes::may_write(&real, plan) => {
@@ -273,18 +287,18 @@ impl Broker {
                 return Some(SeccompAnswer::Fails(Errno::ACCESS));
             }
         }
-        self.connect_for(asked, own, unix_address(by_descriptor.as_bytes()), Some(socket))
+        self.connect_for(notification, caller_socket, unix_address(by_descriptor.as_bytes()), Some(socket))
     }
 
     /// Connects the caller's socket.
     fn connect_for(
         &mut self,
-        asked: &SeccompNotification,
+        notification: &SeccompNotification,
         socket: OwnedFd,
-        to: Vec<u8>,
-        held: Option<OwnedFd>,
+        address: Vec<u8>,
+        socket_file: Option<OwnedFd>,
     ) -> Option<SeccompAnswer> {
-        if !sys::is_still_waiting(&self.listener, asked) {
+        if !sys::is_still_waiting(&self.listener, notification) {
             return Some(SeccompAnswer::Fails(Errno::INTR));
         }
         let flags = match fcntl_getfl(&socket) {
@@ -297,11 +311,20 @@ impl Broker {
         }
         // The caller may block, but the broker must not.
         let _as_it_is = fcntl_setfl(&socket, flags | OFlags::NONBLOCK);
-        let outcome = sys::connect(&socket, &to);
+        let outcome = sys::connect(&socket, &address);
         if waits && matches!(outcome, Err(Errno::AGAIN | Errno::INPROGRESS)) {
-            let (begun, again) = (outcome == Err(Errno::INPROGRESS), Instant::now() + FIRST_CONNECT_CHECK_DELAY);
-            let asked = *asked;
-            self.pending_connects.push(PendingConnect { notification: asked, socket, address: to, _socket_file: held, flags, in_progress: begun, retry_at: again });
+            let (in_progress, retry_at) =
+                (outcome == Err(Errno::INPROGRESS), Instant::now() + FIRST_CONNECT_CHECK_DELAY);
+            let notification = *notification;
+            self.pending_connects.push(PendingConnect {
+                notification,
+                socket,
+                address,
+                _socket_file: socket_file,
+                flags,
+                in_progress,
+                retry_at,
+            });
             return None;
         }
         let _as_before = fcntl_setfl(&socket, flags);
@@ -314,11 +337,11 @@ impl Broker {
 
 /// Records that the caller is about to bind a socket. If the caller swaps the descriptor afterwards, the other socket
 /// is not recorded.
-fn record_bind(asked: &SeccompNotification, bound: &BoundSockets) {
-    if let Ok(socket) = copy_caller_socket(asked)
+fn record_bind(notification: &SeccompNotification, bound_sockets: &BoundSockets) {
+    if let Ok(socket) = copy_caller_socket(notification)
         && socket_domain(&socket) == Ok(AddressFamily::UNIX)
     {
-        bound.record_bind(&socket);
+        bound_sockets.record_bind(&socket);
     }
 }
 
@@ -353,9 +376,9 @@ const AF_INET: u16 = 2;
 const AF_INET6: u16 = 10;
 
 /// Returns a copy of the socket that the caller passed.
-fn copy_caller_socket(asked: &SeccompNotification) -> Result<OwnedFd> {
-    let process = process_of_thread(asked.pid).and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
-    let number = i32::try_from(asked.args[0] & 0xffff_ffff).map_err(|_| Errno::BADF)?;
+fn copy_caller_socket(notification: &SeccompNotification) -> Result<OwnedFd> {
+    let process = process_of_thread(notification.pid).and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
+    let number = i32::try_from(notification.args[0] & 0xffff_ffff).map_err(|_| Errno::BADF)?;
     pidfd_getfd(pidfd_open(process, PidfdFlags::empty())?, number, PidfdGetfdFlags::empty())
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn serve(
     let _old_kernel = rustix::thread::set_name(c"toolgate-cell");
     let group = group.filter(|group| group.enter().is_ok());
     let asks_memory = plan.limits.memory.is_some();
-    let (mut inside, mut spare) = match build_confinement(plan, limits) {
+    let (mut confinement, mut spare) = match build_confinement(plan, limits) {
         Ok(built) => built,
         Err(fault) => {
             let _host_is_gone = fd_passing::write_all(control, &encode_failure(&fault));
@@ -87,20 +87,20 @@ pub(crate) fn serve(
         }
     };
     if group.is_some_and(|group| group.limits_processes) {
-        inside.gaps.remove(&EnforcementGap::ProcessLimit);
+        confinement.gaps.remove(&EnforcementGap::ProcessLimit);
     }
-    inside.memory_is_limited = group.is_some_and(|group| group.limits_memory);
+    confinement.memory_is_limited = group.is_some_and(|group| group.limits_memory);
     if asks_memory && !group.is_some_and(|group| group.limits_memory) {
-        inside.gaps.insert(EnforcementGap::MemoryLimit);
+        confinement.gaps.insert(EnforcementGap::MemoryLimit);
     }
-    let own_terminals = inside.own_mounts.then(open_devpts).flatten();
+    let own_terminals = confinement.own_mounts.then(open_devpts).flatten();
     let fds: Vec<_> = own_terminals.iter().map(AsFd::as_fd).collect();
-    if fd_passing::send(control, &encode_ready(&inside.gaps), &fds).is_err() {
+    if fd_passing::send(control, &encode_ready(&confinement.gaps), &fds).is_err() {
         confined::exit(0);
     }
     drop(own_terminals);
     let Ok(signals) = confined::child_signals() else { confined::exit(1) };
-    let (mut host, mut wanted) = (Some(control), false);
+    let (mut host, mut wants_spare) = (Some(control), false);
     // ends: when the host is gone and there are no children
     loop {
         confined::drain_signals(&signals);
@@ -109,25 +109,25 @@ pub(crate) fn serve(
         }
         let mut wait = vec![PollFd::new(&signals, PollFlags::IN)];
         wait.extend(host.map(|host| PollFd::new(host, PollFlags::IN)));
-        let woken = poll(&mut wait, wanted.then_some(&SPARE_CREATION_DELAY));
-        let spoken = woken.is_ok() && wait.get(1).is_some_and(|host| !host.revents().is_empty());
+        let woken = poll(&mut wait, wants_spare.then_some(&SPARE_CREATION_DELAY));
+        let has_message = woken.is_ok() && wait.get(1).is_some_and(|host| !host.revents().is_empty());
         drop(wait);
-        if wanted && woken == Ok(0) {
-            (wanted, spare) = (false, SpareSupervisor::make(&inside, limits).ok());
+        if wants_spare && woken == Ok(0) {
+            (wants_spare, spare) = (false, SpareSupervisor::make(&confinement, limits).ok());
         }
-        let Some(open) = host.filter(|_| spoken) else { continue };
+        let Some(open) = host.filter(|_| has_message) else { continue };
         let mut fds = Vec::new();
         let got = fd_passing::receive(open, &mut [0; 1], &mut fds);
-        let Some(keeper) = got.ok().filter(|&got| got > 0).and_then(|_| fds.pop()) else {
+        let Some(client) = got.ok().filter(|&got| got > 0).and_then(|_| fds.pop()) else {
             // The spare supervisor exits too.
-            (host, wanted, spare, inside.relay) = (None, false, None, None);
+            (host, wants_spare, spare, confinement.relay) = (None, false, None, None);
             continue;
         };
         // If none can be created, the host sees its end of the socket close, and reports it.
-        if let Some(ready) = spare.take().or_else(|| SpareSupervisor::make(&inside, limits).ok()) {
-            ready.assign_client(&keeper);
+        if let Some(ready) = spare.take().or_else(|| SpareSupervisor::make(&confinement, limits).ok()) {
+            ready.assign_client(&client);
         }
-        wanted = true;
+        wants_spare = true;
     }
 }
 
@@ -143,11 +143,11 @@ const SUPERVISOR_READY_WITHOUT_LIMIT: u8 = 1;
 
 impl SpareSupervisor {
     /// Creates a spare supervisor. It reports its state: see [`SpareSupervisor::receive_state`].
-    fn make(inside: &ProgramConfinement, limits: confined::LaunchLimits) -> rustix::io::Result<Self> {
-        let namespaces = match inside.own_pid_namespace {
+    fn make(confinement: &ProgramConfinement, limits: confined::LaunchLimits) -> rustix::io::Result<Self> {
+        let namespaces = match confinement.own_pid_namespace {
             true => Namespaces::PID.union(Namespaces::MOUNT),
             // In its own mount namespace, so that no other supervisor sees its layers.
-            false if inside.own_mounts => Namespaces::MOUNT,
+            false if confinement.own_mounts => Namespaces::MOUNT,
             false => Namespaces::NONE,
         };
         let flags = SocketFlags::CLOEXEC;
@@ -156,8 +156,8 @@ impl SpareSupervisor {
             return Ok(Self(ours));
         }
         drop(ours);
-        let made = match inside.own_pid_namespace {
-            true => match mounts::mount_own_proc(inside.broker_facts.plan.limits.processes) {
+        let state = match confinement.own_pid_namespace {
+            true => match mounts::mount_own_proc(confinement.broker_facts.plan.limits.processes) {
                 Ok(true) => SUPERVISOR_READY,
                 Ok(false) => SUPERVISOR_READY_WITHOUT_LIMIT,
                 Err(_) => confined::exit(1),
@@ -166,12 +166,12 @@ impl SpareSupervisor {
         };
         let mut fds = Vec::new();
         // A supervisor that is needed at once is employed before it has written this byte, and the byte is not read.
-        let _in_a_hurry = fd_passing::write_all(&theirs, &[made]);
+        let _in_a_hurry = fd_passing::write_all(&theirs, &[state]);
         let employed = fd_passing::receive(&theirs, &mut [0; 1], &mut fds);
         match fds.pop().filter(|_| employed.is_ok()) {
             Some(control) => {
                 drop(theirs);
-                confined::keep(&control, limits, inside)
+                confined::keep(&control, limits, confinement)
             }
             None => confined::exit(0),
         }
@@ -231,7 +231,7 @@ fn build_confinement(
     // The relay stays in the namespaces that this process is in now.
     let relay = plan.is_relayed().then(|| relay::start_relay(&plan.hosts)).and_then(std::result::Result::ok);
     let scratch = open_directory(&plan.scratch).ok();
-    let bound = BoundSockets::new(own_network)
+    let bound_sockets = BoundSockets::new(own_network)
         .map_err(|errno| MountFault::Machine("asking about sockets".to_owned(), errno))?;
     enter_sandbox(&mut plan, &mut gaps)?;
     let landlock =
@@ -239,7 +239,7 @@ fn build_confinement(
     let brokered = can_install_listener()?;
     if !brokered {
         gaps.insert(EnforcementGap::UnixSockets);
-    } else if !bound.is_supported() {
+    } else if !bound_sockets.is_supported() {
         gaps.insert(EnforcementGap::BoundSockets);
     }
     let relay = relay.filter(|_| brokered);
@@ -258,9 +258,9 @@ fn build_confinement(
         brokered,
         notifies_writes: plan.records_denied_writes && brokered && plan.tier >= Tier::Landlock,
     };
-    let bounds = BrokerFacts { plan, own_network, bound_sockets: bound };
-    let mut inside = ProgramConfinement {
-        broker_facts: bounds,
+    let broker_facts = BrokerFacts { plan, own_network, bound_sockets };
+    let mut confinement = ProgramConfinement {
+        broker_facts,
         landlock,
         filter: compile_filter(rules),
         brokered,
@@ -271,8 +271,8 @@ fn build_confinement(
         memory_is_limited: false,
         relay,
     };
-    let spare = create_first_supervisor(&mut inside, rules, limits)?;
-    Ok((inside, spare))
+    let spare = create_first_supervisor(&mut confinement, rules, limits)?;
+    Ok((confinement, spare))
 }
 
 /// Moves this process into the namespaces of `plan`, and drops the capabilities that it has there.
@@ -296,24 +296,24 @@ fn enter_sandbox(plan: &mut CellPlan, gaps: &mut BTreeSet<EnforcementGap>) -> Re
 
 /// Creates the first supervisor, which shows what supervisors can do on this machine.
 fn create_first_supervisor(
-    inside: &mut ProgramConfinement,
+    confinement: &mut ProgramConfinement,
     rules: FilterRules,
     limits: confined::LaunchLimits,
 ) -> Result<Option<SpareSupervisor>, MountFault> {
-    let spare = SpareSupervisor::make(inside, limits)
+    let spare = SpareSupervisor::make(confinement, limits)
         .map_err(|errno| MountFault::Machine("making a keeper".to_owned(), errno))?;
     match spare.receive_state() {
         Some(SUPERVISOR_READY) => {}
         Some(_) => {
-            inside.gaps.insert(EnforcementGap::ProcessLimit);
+            confinement.gaps.insert(EnforcementGap::ProcessLimit);
         }
         // Some containers forbid mounting `/proc`: then there is no process namespace either.
-        None if inside.own_mounts => {
-            inside.own_pid_namespace = false;
-            inside.filter = compile_filter(FilterRules { namespaces: false, ..rules });
-            inside.gaps.extend([EnforcementGap::OuterProc, EnforcementGap::VisibleProcesses]);
-            if inside.broker_facts.plan.limits.processes.is_some() {
-                inside.gaps.insert(EnforcementGap::ProcessLimit);
+        None if confinement.own_mounts => {
+            confinement.own_pid_namespace = false;
+            confinement.filter = compile_filter(FilterRules { namespaces: false, ..rules });
+            confinement.gaps.extend([EnforcementGap::OuterProc, EnforcementGap::VisibleProcesses]);
+            if confinement.broker_facts.plan.limits.processes.is_some() {
+                confinement.gaps.insert(EnforcementGap::ProcessLimit);
             }
             return Ok(None);
         }

@@ -87,10 +87,11 @@ impl CellPlan {
     }
 
     pub(crate) fn write(&self, out: &mut MessageEncoder) {
-        let Self { tier, network, hosts, mounts, writable, sockets, limits, scratch, records_denied_writes: recorded } = self;
+        let Self { tier, network, hosts, mounts, writable, sockets, limits, scratch, records_denied_writes } =
+            self;
         out.byte(*tier as u8);
         out.byte(*network as u8);
-        out.byte(u8::from(*recorded));
+        out.byte(u8::from(*records_denied_writes));
         for list in [&hosts.allow, &hosts.forbid] {
             out.number(list.len() as u64);
             list.iter().for_each(|host| out.bytes(host.to_string().as_bytes()));
@@ -106,9 +107,9 @@ impl CellPlan {
                 MountContent::Empty => out.byte(2),
                 MountContent::Hidden => out.byte(3),
                 MountContent::Devices => out.byte(4),
-                MountContent::Overlay { lower: of, layer } => {
+                MountContent::Overlay { lower, layer } => {
                     out.byte(5);
-                    write_path(out, of);
+                    write_path(out, lower);
                     write_path(out, layer);
                 }
             }
@@ -138,7 +139,7 @@ impl CellPlan {
             2 => NetworkPolicy::On,
             _ => return None,
         };
-        let recorded = input.byte()? != 0;
+        let records_denied_writes = input.byte()? != 0;
         let hosts = HostRules { allow: read_hosts(input)?, forbid: read_hosts(input)? };
         let count = input.number()?;
         let mounts = (0..count).map(|_| PlannedMount::read(input)).collect::<Option<_>>()?;
@@ -154,7 +155,7 @@ impl CellPlan {
             scratch: limit()?,
             shared_memory: limit()?,
         };
-        Some(Self { tier, network, hosts, mounts, writable, sockets, limits, scratch, records_denied_writes: recorded })
+        Some(Self { tier, network, hosts, mounts, writable, sockets, limits, scratch, records_denied_writes })
     }
 }
 
@@ -167,7 +168,7 @@ impl PlannedMount {
     fn read(input: &mut MessageDecoder<'_>) -> Option<Self> {
         let next = |input: &mut MessageDecoder<'_>| Some(path_from_bytes(input.bytes()?.to_vec()));
         let at = next(input)?;
-        let what = match input.byte()? {
+        let content = match input.byte()? {
             writable @ (0 | 1) => MountContent::Tree { from: next(input)?, writable: writable == 1 },
             2 => MountContent::Empty,
             3 => MountContent::Hidden,
@@ -175,7 +176,7 @@ impl PlannedMount {
             5 => MountContent::Overlay { lower: next(input)?, layer: next(input)? },
             _ => return None,
         };
-        Some(Self { at, content: what })
+        Some(Self { at, content })
     }
 }
 
@@ -201,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_plan_arrives_as_it_was_sent() {
-        let at = |at: &str, what| PlannedMount { at: at.into(), content: what };
+        let at = |at: &str, content| PlannedMount { at: at.into(), content };
         let plan = CellPlan {
             tier: Tier::Landlock,
             network: NetworkPolicy::On,

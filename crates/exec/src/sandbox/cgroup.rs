@@ -31,7 +31,11 @@ pub(crate) struct CellCgroup {
 impl CellCgroup {
     /// Creates a group with `limits`, if there are any and the system allows it.
     pub(crate) fn create(limits: &ResourceLimits) -> Option<Self> {
-        let wanted = CgroupLimits { processes: limits.processes, memory: limits.memory, memory_cap: max_group_memory() };
+        let wanted = CgroupLimits {
+            processes: limits.processes,
+            memory: limits.memory,
+            memory_cap: max_group_memory(),
+        };
         if wanted.controllers().is_empty() {
             return None;
         }
@@ -62,7 +66,8 @@ struct CgroupLimits {
 
 impl CgroupLimits {
     fn controllers(self) -> Vec<&'static str> {
-        let (pids, memory) = (self.processes.map(|_| "pids"), self.memory.or(self.memory_cap).map(|_| "memory"));
+        let (pids, memory) =
+            (self.processes.map(|_| "pids"), self.memory.or(self.memory_cap).map(|_| "memory"));
         pids.into_iter().chain(memory).collect()
     }
 }
@@ -95,12 +100,12 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&byte| byte == b'\n')
 }
 
-fn create_group_in(place: &Path, wanted: CgroupLimits) -> Option<CellCgroup> {
-    let controllers = wanted.controllers();
+fn create_group_in(parent: &Path, limits: CgroupLimits) -> Option<CellCgroup> {
+    let controllers = limits.controllers();
     let has = |all: &[u8], name: &str| {
         all.split(|byte| byte.is_ascii_whitespace()).any(|one| one == name.as_bytes())
     };
-    let enabled = place.join("cgroup.subtree_control");
+    let enabled = parent.join("cgroup.subtree_control");
     for name in &controllers {
         if !has(&read(&enabled)?, name) {
             // Sibling groups are then counted too, but not limited. Only a group without processes allows it.
@@ -111,20 +116,25 @@ fn create_group_in(place: &Path, wanted: CgroupLimits) -> Option<CellCgroup> {
     if !controllers.iter().any(|name| has(&on, name)) {
         return None;
     }
-    remove_abandoned_groups(place);
-    let path = place.join(format!("{GROUP_NAME_PREFIX}{}-{}", rustix::process::getpid().as_raw_nonzero(), unused_number(place)?));
+    remove_abandoned_groups(parent);
+    let path = parent.join(format!(
+        "{GROUP_NAME_PREFIX}{}-{}",
+        rustix::process::getpid().as_raw_nonzero(),
+        unused_number(parent)?
+    ));
     mkdir(&path, Mode::RWXU).ok()?;
     let set = |file: &str, value: u64| write(&path.join(file), &value.to_string()).is_ok();
-    let processes = wanted.processes.is_some_and(|most| set("pids.max", most.saturating_add(RESERVED_PROCESSES)));
-    if wanted.memory.is_some() {
+    let limits_processes =
+        limits.processes.is_some_and(|most| set("pids.max", most.saturating_add(RESERVED_PROCESSES)));
+    if limits.memory.is_some() {
         // Swapped-out memory counts too.
         set("memory.swap.max", 0);
     }
-    let memory = wanted.memory.into_iter().chain(wanted.memory_cap).min();
-    let memory = memory.is_some_and(|most| set("memory.max", most));
-    let group = CellCgroup { path, limits_processes: processes, limits_memory: memory };
+    let memory = limits.memory.into_iter().chain(limits.memory_cap).min();
+    let limits_memory = memory.is_some_and(|most| set("memory.max", most));
+    let group = CellCgroup { path, limits_processes, limits_memory };
     // Whether processes can be moved there is known only when one is moved.
-    if processes || memory {
+    if limits_processes || limits_memory {
         return Some(group);
     }
     group.remove();
@@ -132,21 +142,23 @@ fn create_group_in(place: &Path, wanted: CgroupLimits) -> Option<CellCgroup> {
 }
 
 /// Returns a number that no group of this process has.
-fn unused_number(place: &Path) -> Option<u64> {
-    let name = |number: u64| format!("{GROUP_NAME_PREFIX}{}-{number}", rustix::process::getpid().as_raw_nonzero());
+fn unused_number(parent: &Path) -> Option<u64> {
+    let name =
+        |number: u64| format!("{GROUP_NAME_PREFIX}{}-{number}", rustix::process::getpid().as_raw_nonzero());
     (0..1_000).find(|&number| {
-        rustix::fs::access(place.join(name(number)), rustix::fs::Access::EXISTS) == Err(Errno::NOENT)
+        rustix::fs::access(parent.join(name(number)), rustix::fs::Access::EXISTS) == Err(Errno::NOENT)
     })
 }
 
 /// Removes the groups of killed programs. A group that holds processes cannot be removed.
-fn remove_abandoned_groups(place: &Path) {
+fn remove_abandoned_groups(parent: &Path) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(Ok(entries)) = open(place, flags, Mode::empty()).map(Dir::read_from) else { return };
+    let Ok(Ok(entries)) = open(parent, flags, Mode::empty()).map(Dir::read_from) else { return };
     for entry in entries.filter_map(std::result::Result::ok) {
         let name = entry.file_name().to_bytes();
-        let maker =
-            name.strip_prefix(GROUP_NAME_PREFIX.as_bytes()).and_then(|rest| rest.split(|&byte| byte == b'-').next());
+        let maker = name
+            .strip_prefix(GROUP_NAME_PREFIX.as_bytes())
+            .and_then(|rest| rest.split(|&byte| byte == b'-').next());
         let Some(maker) = maker.filter(|maker| !maker.is_empty() && maker.iter().all(u8::is_ascii_digit))
         else {
             continue;
@@ -156,7 +168,7 @@ fn remove_abandoned_groups(place: &Path) {
             rustix::fs::Access::EXISTS,
         );
         if alive == Err(Errno::NOENT) {
-            let _in_use = rmdir(place.join(path_from_bytes(name.to_vec())));
+            let _in_use = rmdir(parent.join(path_from_bytes(name.to_vec())));
         }
     }
 }

@@ -79,7 +79,8 @@ struct QueuedDirectory {
 impl ChangedSince {
     /// Records the current time for the writable `roots`, with the known `directories` in them.
     pub(crate) fn start(roots: &[PathBuf], directories: Arc<Mutex<DirectoryIndex>>) -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(FILE_CLOCK_LAG);
+        let now =
+            SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(FILE_CLOCK_LAG);
         let since = (i64::try_from(now.as_secs()).unwrap_or(i64::MAX), i64::from(now.subsec_nanos()));
         Self { roots: roots.to_vec(), directories, since }
     }
@@ -106,7 +107,8 @@ impl ChangedSince {
                 let (depth, is_root) = (below.components().count(), below.as_os_str().is_empty());
                 let path = root.join(&below);
                 let in_new = in_new || !is_root && self.has_changed(&stat) && index.is_new(&path, &stat);
-                let goes_deeper = depth < KNOWN_DIRECTORY_DEPTH || (in_new || self.has_changed(&stat)) && depth < NEW_DIRECTORY_DEPTH;
+                let goes_deeper = depth < KNOWN_DIRECTORY_DEPTH
+                    || (in_new || self.has_changed(&stat)) && depth < NEW_DIRECTORY_DEPTH;
                 index.add(&path, &stat);
                 let _seen = sys::list(directory.as_fd(), |name, kind| {
                     if entries == 0 {
@@ -153,8 +155,8 @@ pub(super) fn role_by_name(below: &Path) -> Option<HostFile> {
     let file = host_file_by_name(below)?;
     let first = below.components().next()?;
     let is_held = HOST_CONFIGURATION.iter().any(|(name, _, _)| first.as_os_str() == *name);
-    let is_told = file.role == HostFileRole::Configuration || !below.iter().any(is_third_party);
-    (is_told && !is_held).then_some(file)
+    let is_reported = file.role == HostFileRole::Configuration || !below.iter().any(is_third_party);
+    (is_reported && !is_held).then_some(file)
 }
 
 #[cfg(test)]

@@ -43,9 +43,12 @@ pub(crate) fn is_private(path: &Path, plan: &CellPlan) -> bool {
 }
 
 /// Returns the paths of this call that may not be changed.
-pub(crate) fn refused_paths(asked: &SeccompNotification, plan: &CellPlan) -> Vec<PathBuf> {
-    let arguments = changed_path_arguments(asked);
-    let paths = arguments.iter().flatten().filter_map(|&(directory, at)| resolve_path_argument(asked.pid, directory, at));
+pub(crate) fn refused_paths(notification: &SeccompNotification, plan: &CellPlan) -> Vec<PathBuf> {
+    let arguments = changed_path_arguments(notification);
+    let paths = arguments
+        .iter()
+        .flatten()
+        .filter_map(|&(directory, at)| resolve_path_argument(notification.pid, directory, at));
     paths.filter(|path| !may_write(path, plan) && !is_ignored(path)).collect()
 }
 
@@ -55,11 +58,11 @@ fn is_ignored(path: &Path) -> bool {
 }
 
 /// Returns the arguments that are changed paths: a directory descriptor if there is one, and the address.
-fn changed_path_arguments(asked: &SeccompNotification) -> [Option<(Option<u64>, u64)>; 2] {
-    let args = asked.args;
+fn changed_path_arguments(notification: &SeccompNotification) -> [Option<(Option<u64>, u64)>; 2] {
+    let args = notification.args;
     let one = |at: usize| [Some((None, args[at])), None];
     let one_at = |at: usize| [Some((Some(args[at]), args[at + 1])), None];
-    match i64::from(asked.number) {
+    match i64::from(notification.number) {
         #[cfg(target_arch = "x86_64")]
         libc::SYS_link | libc::SYS_symlink => one(1),
         #[cfg(target_arch = "x86_64")]

@@ -47,20 +47,22 @@ impl DnsStub {
     pub(crate) fn open(hosts: &HostRules) -> Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)?;
-        let taken = |last: &u8| match bind(&socket, &SocketAddrV4::new(listen_address(*last), PORT)) {
+        let try_bind = |last: &u8| match bind(&socket, &SocketAddrV4::new(listen_address(*last), PORT)) {
             Err(Errno::ADDRINUSE) => None,
             other => Some(other.map(|()| *last)),
         };
-        let number = (1..LISTEN_ADDRESS_COUNT).find_map(|last| taken(&last)).ok_or(Errno::ADDRINUSE)??;
-        let text = format!("nameserver {}\noptions timeout:1 attempts:1\n", listen_address(number));
-        let put = mount_text_file(&text, Path::new("/etc/resolv.conf"));
+        let supervisor_number =
+            (1..LISTEN_ADDRESS_COUNT).find_map(|last| try_bind(&last)).ok_or(Errno::ADDRINUSE)??;
+        let text =
+            format!("nameserver {}\noptions timeout:1 attempts:1\n", listen_address(supervisor_number));
+        let mounted = mount_text_file(&text, Path::new("/etc/resolv.conf"));
         if hosts.is_empty() {
-            put?;
+            mounted?;
         } else {
             // Allowed hosts can still be reached by their addresses.
             let _not_there = mount_reduced_hosts_file(hosts);
         }
-        Ok(Self { socket, supervisor_number: number })
+        Ok(Self { socket, supervisor_number })
     }
 
     /// Returns the number of the supervisor in the cell, counted from 1.
@@ -74,13 +76,13 @@ impl DnsStub {
     }
 
     /// Answers one query. Returns the name if it is a host that may not be reached.
-    pub(crate) fn serve(&self, outside: Option<(&mut EgressHosts, &HostRules)>) -> Option<String> {
+    pub(crate) fn serve(&self, egress: Option<(&mut EgressHosts, &HostRules)>) -> Option<String> {
         let mut packet = [0; MAX_QUERY_BYTES];
         let (got, _, from) = recvfrom(&self.socket, &mut packet, RecvFlags::DONTWAIT).ok()?;
         let (name, question) = parse_query(packet.get(..got)?)?;
-        let found = match outside.filter(|(_, hosts)| hosts.may_reach_some_port(&name)) {
-            Some((outside, _)) => {
-                outside.address_for(&name).map_or(NameAnswer::TooManyHosts, NameAnswer::Address)
+        let found = match egress.filter(|(_, hosts)| hosts.may_reach_some_port(&name)) {
+            Some((egress, _)) => {
+                egress.address_for(&name).map_or(NameAnswer::TooManyHosts, NameAnswer::Address)
             }
             None => NameAnswer::NoSuchName,
         };
@@ -166,8 +168,9 @@ fn build_response(packet: &[u8], question: Range<usize>, found: NameAnswer) -> V
         NameAnswer::NoSuchName => (3, None),
     };
     let address = address.filter(|_| asked.ends_with(&TYPE_A_CLASS_IN));
-    let record =
-        address.map(|address| [&QUESTION_NAME_POINTER[..], &TYPE_A_CLASS_IN, &TTL_SECONDS, &[0, 4], &address.octets()].concat());
+    let record = address.map(|address| {
+        [&QUESTION_NAME_POINTER[..], &TYPE_A_CLASS_IN, &TTL_SECONDS, &[0, 4], &address.octets()].concat()
+    });
     let [a, b, flags] = [packet[0], packet[1], packet[2] | RESPONSE_FLAG];
     let head = [a, b, flags, RECURSION_AVAILABLE | outcome, 0, 1, 0, u8::from(record.is_some()), 0, 0, 0, 0];
     [&head, asked, &record.unwrap_or_default()].concat()

@@ -56,9 +56,15 @@ pub(crate) enum EgressRoute {
 
 impl EgressHosts {
     /// Creates the egress for one run of the supervisor with this number.
-    pub(crate) fn new(link: &OwnedFd, number: u8) -> Option<Self> {
-        let link = link.try_clone().ok()?;
-        Some(Self { relay_socket: link, supervisor_number: number, channel: None, hosts: Vec::new(), listener_addresses: BTreeMap::new() })
+    pub(crate) fn new(relay_socket: &OwnedFd, supervisor_number: u8) -> Option<Self> {
+        let relay_socket = relay_socket.try_clone().ok()?;
+        Some(Self {
+            relay_socket,
+            supervisor_number,
+            channel: None,
+            hosts: Vec::new(),
+            listener_addresses: BTreeMap::new(),
+        })
     }
 
     /// Returns the address that stands for `host`, or `None` if there are too many.
@@ -124,13 +130,13 @@ impl EgressHosts {
     }
 
     fn route_through_relay(&mut self, host: &str, port: u16) -> EgressRoute {
-        if let Some(door) = self.listener_addresses.get(&(host.to_owned(), port)) {
-            return EgressRoute::Relayed(*door);
+        if let Some(listener_address) = self.listener_addresses.get(&(host.to_owned(), port)) {
+            return EgressRoute::Relayed(*listener_address);
         }
         match self.open_listener(host, port) {
-            Ok(door) => {
-                self.listener_addresses.insert((host.to_owned(), port), door);
-                EgressRoute::Relayed(door)
+            Ok(listener_address) => {
+                self.listener_addresses.insert((host.to_owned(), port), listener_address);
+                EgressRoute::Relayed(listener_address)
             }
             Err(errno) => EgressRoute::Fails(errno),
         }
@@ -147,7 +153,8 @@ impl EgressHosts {
         bind(&listener, &SocketAddrV4::new(address, port))
             .or_else(|_| bind(&listener, &SocketAddrV4::new(address, 0)))?;
         listen(&listener, BACKLOG)?;
-        let door = SocketAddrV4::try_from(getsockname(&listener)?).map_err(|_| Errno::AFNOSUPPORT)?;
+        let listener_address =
+            SocketAddrV4::try_from(getsockname(&listener)?).map_err(|_| Errno::AFNOSUPPORT)?;
         if self.channel.is_none() {
             let flags = SocketFlags::CLOEXEC;
             let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -156,7 +163,7 @@ impl EgressHosts {
             self.channel = Some(ours);
         }
         relay::send_listener(self.channel.as_ref().ok_or(Errno::IO)?, &listener, host, port)?;
-        Ok(door)
+        Ok(listener_address)
     }
 }
 

@@ -92,18 +92,18 @@ impl RootGuard<'_> {
 
     /// Protects the targets of links in configuration, and records the files that it names.
     fn guard_link_targets(&mut self, root: &Path) {
-        let configured = RootConfiguration::scan(root, self.confinement);
-        for (place, when) in &configured.linked_paths {
-            let given = self.confinement.writable.contains(place);
+        let configuration = RootConfiguration::scan(root, self.confinement);
+        for (place, when) in &configuration.linked_paths {
+            let is_writable_root = self.confinement.writable.contains(place);
             match exists(place) {
-                _ if given => {}
+                _ if is_writable_root => {}
                 None => self.record_missing(place, when),
                 // The target of a link is a separate path.
                 Some(_) => self.make_read_only(place.clone()),
             }
         }
-        self.found.links_not_followed |= configured.truncated;
-        self.found.root_configurations.push((root.to_owned(), configured));
+        self.found.links_not_followed |= configuration.truncated;
+        self.found.root_configurations.push((root.to_owned(), configuration));
     }
 
     /// Protects the start-up files and the configuration of the user's home where it lies in a root.
@@ -136,7 +136,8 @@ impl RootGuard<'_> {
         }
         match (exists(path), missing) {
             // Another session may hold it already.
-            (None, MissingConfigAction::Occupied) | (Some(FileType::Directory), MissingConfigAction::Occupied)
+            (None, MissingConfigAction::Occupied)
+            | (Some(FileType::Directory), MissingConfigAction::Occupied)
                 if self.scratch.placeholder(path) =>
             {
                 self.mount_table.insert_tree(path, false);
@@ -177,7 +178,9 @@ impl RootGuard<'_> {
         });
         for (path, file) in found.collect::<Vec<_>>() {
             match file.role {
-                HostFileRole::Configuration => self.guard_path(&path, MissingConfigAction::SetAside, &file.when),
+                HostFileRole::Configuration => {
+                    self.guard_path(&path, MissingConfigAction::SetAside, &file.when)
+                }
                 HostFileRole::Code => self.found.watched_files.push((path, file)),
             }
         }
@@ -230,21 +233,24 @@ impl RootGuard<'_> {
         if self.found.git_inputs.iter().any(|(known, _)| *known == repository) {
             return;
         }
-        let obeyed = git::find_git_inputs(&repository, self.confinement.home.as_deref());
-        for (path, missing) in &obeyed.configuration {
+        let git_inputs = git::find_git_inputs(&repository, self.confinement.home.as_deref());
+        for (path, missing) in &git_inputs.configuration {
             self.guard_through_links(path, *missing, "use git here");
         }
-        let links = obeyed.links.iter().filter(|link| self.is_in_root(link));
+        let links = git_inputs.links.iter().filter(|link| self.is_in_root(link));
         links.cloned().collect::<Vec<_>>().into_iter().for_each(|link| self.make_read_only(link));
-        let code = obeyed.code.iter().filter(|path| self.is_in_root(path));
+        let code = git_inputs.code.iter().filter(|path| self.is_in_root(path));
         let code: Vec<_> = code.map(|path| (path.clone(), HostFile::code("commit or push here"))).collect();
         self.found.watched_files.extend(code);
         // A command that renames such a directory could put a link in its place.
-        let turns = obeyed.dotdot_dirs.iter().filter(|turn| self.is_in_root(turn) && exists(turn).is_some());
-        let turns: Vec<PathBuf> = turns.map(|turn| turn.join("..")).collect();
-        self.found.pinned.extend(turns);
-        self.found.unread_repositories.extend(obeyed.incomplete_reason.clone().map(|why| (repository.root.clone(), why)));
-        self.found.git_inputs.push((repository, obeyed));
+        let dotdot_dirs =
+            git_inputs.dotdot_dirs.iter().filter(|turn| self.is_in_root(turn) && exists(turn).is_some());
+        let dotdot_dirs: Vec<PathBuf> = dotdot_dirs.map(|turn| turn.join("..")).collect();
+        self.found.pinned.extend(dotdot_dirs);
+        self.found
+            .unread_repositories
+            .extend(git_inputs.incomplete_reason.clone().map(|why| (repository.root.clone(), why)));
+        self.found.git_inputs.push((repository, git_inputs));
     }
 
     /// Protects `path`, and its target in a writable root if it is a link.

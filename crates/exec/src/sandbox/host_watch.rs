@@ -47,19 +47,25 @@ pub(crate) struct WatchedRoots<'a> {
 impl HostFileWatch {
     /// Begins to watch a run in the `watched` roots.
     pub(crate) fn begin(
-        strays: Arc<PlantedFileWatch>,
+        planted_files: Arc<PlantedFileWatch>,
         watched: WatchedRoots<'_>,
         scratch: Arc<Scratch>,
     ) -> Self {
-        let WatchedRoots { roots, watched_files: known, directories } = watched;
-        strays.begin_run();
+        let WatchedRoots { roots, watched_files, directories } = watched;
+        planted_files.begin_run();
         let accepted = scratch.overlap.begin();
         let watched = |(path, file): (PathBuf, HostFile)| {
             let before = FileStamp::read(&path);
             WatchedFile { path, file, before }
         };
-        let known = known.into_iter().map(watched).collect();
-        Self { planted_files: strays, accepted, watched_files: known, changed_since: ChangedSince::start(roots, directories), scratch }
+        let watched_files = watched_files.into_iter().map(watched).collect();
+        Self {
+            planted_files,
+            accepted,
+            watched_files,
+            changed_since: ChangedSince::start(roots, directories),
+            scratch,
+        }
     }
 
     /// Sets aside files that were planted by now, and returns notes about it.
@@ -71,9 +77,9 @@ impl HostFileWatch {
     /// Finishes the watch. `changed`: the run has changed git directories.
     pub(crate) fn finish(&mut self, changed: bool) -> Vec<String> {
         self.scratch.mark_used();
-        let mut told = self.planted_files.defuse(&self.accepted, changed);
-        told.extend(self.changed_files());
-        told
+        let mut notes = self.planted_files.defuse(&self.accepted, changed);
+        notes.extend(self.changed_files());
+        notes
     }
 
     /// Returns notes about files that were changed or created since the last call, configuration first.
@@ -97,13 +103,13 @@ impl HostFileWatch {
                 }
             }
         }
-        let mut told: Vec<String> = configuration.into_iter().chain(code).collect();
-        let others = told.len().saturating_sub(MAX_REPORTED_FILES);
-        told.truncate(MAX_REPORTED_FILES);
+        let mut notes: Vec<String> = configuration.into_iter().chain(code).collect();
+        let others = notes.len().saturating_sub(MAX_REPORTED_FILES);
+        notes.truncate(MAX_REPORTED_FILES);
         if others > 0 {
-            told.push(format!("changed: {others} more files that take effect on your machine"));
+            notes.push(format!("changed: {others} more files that take effect on your machine"));
         }
-        told
+        notes
     }
 }
 

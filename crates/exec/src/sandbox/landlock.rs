@@ -30,23 +30,24 @@ const FILE_RIGHTS: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 const SCOPES: u64 = 0b11;
 
 /// Devices that can be written.
-const WRITABLE_DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+const WRITABLE_DEVICES: &[&str] =
+    &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 /// Devices of a private `/dev`.
 const PRIVATE_DEVICES: &[&str] = &["/dev/ptmx", "/dev/pts"];
 
 /// Creates a ruleset: everything may be read, and files below `writable` may be written. `own_devices`: `/dev` is
 /// private.
 pub(crate) fn ruleset(writable: &[PathBuf], own_devices: bool, version: u32) -> Result<OwnedFd> {
-    let known = match version {
+    let supported_rights = match version {
         0..=2 => (1 << 14) - 1,
         3..=4 => (1 << 15) - 1,
         _ => (1 << 16) - 1,
     };
     let scopes = if version >= FULL_VERSION { SCOPES } else { 0 };
-    let rules = sys::landlock_ruleset(known, 0, scopes, version)?;
-    allow_path(&rules, Path::new("/"), READ_RIGHTS & known)?;
+    let rules = sys::landlock_ruleset(supported_rights, 0, scopes, version)?;
+    allow_path(&rules, Path::new("/"), READ_RIGHTS & supported_rights)?;
     for root in writable {
-        match allow_path(&rules, root, known) {
+        match allow_path(&rules, root, supported_rights) {
             // A process has removed it: there is nothing to write.
             Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
             Err(errno) => return Err(errno),
@@ -57,9 +58,9 @@ pub(crate) fn ruleset(writable: &[PathBuf], own_devices: bool, version: u32) -> 
         devices.extend(PRIVATE_DEVICES);
     }
     // Private, or else a known gap: without it, programs that share memory do not work.
-    let _not_there = allow_path(&rules, Path::new("/dev/shm"), known);
+    let _not_there = allow_path(&rules, Path::new("/dev/shm"), supported_rights);
     for device in devices {
-        let rights = (READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL_DEV) & known;
+        let rights = (READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL_DEV) & supported_rights;
         // A system may lack the device.
         let _not_there = allow_path(&rules, Path::new(device), rights);
     }
@@ -73,8 +74,8 @@ pub(crate) fn allow_given(rules: &OwnedFd, given: &[OwnedFd]) -> bool {
     for fd in given {
         let is_file = |stat: rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         let is_written = |flags: OFlags| flags.intersects(OFlags::WRONLY | OFlags::RDWR);
-        let again = rustix::fs::fstat(fd).is_ok_and(is_file) || rustix::termios::isatty(fd);
-        if again && rustix::fs::fcntl_getfl(fd).is_ok_and(is_written) {
+        let can_reopen = rustix::fs::fstat(fd).is_ok_and(is_file) || rustix::termios::isatty(fd);
+        if can_reopen && rustix::fs::fcntl_getfl(fd).is_ok_and(is_written) {
             any = true;
             // Older kernels do not know the last right, so it is omitted there.
             let _as_it_is = sys::landlock_allow(rules, fd, READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV)

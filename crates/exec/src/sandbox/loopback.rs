@@ -15,7 +15,7 @@ const ERROR_FIELD: std::ops::Range<usize> = 16..20;
 
 /// Brings the device up; the kernel assigns its addresses.
 pub(crate) fn bring_up() -> Result<()> {
-    let talk = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+    let netlink = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     let mut message = Vec::new();
     message.extend(MESSAGE_BYTES.to_ne_bytes());
     message.extend(RTM_NEWLINK.to_ne_bytes());
@@ -26,9 +26,9 @@ pub(crate) fn bring_up() -> Result<()> {
     for field in [LOOPBACK_INDEX, IFF_UP, IFF_UP] {
         message.extend(field.to_ne_bytes());
     }
-    send(&talk, &message, SendFlags::empty())?;
+    send(&netlink, &message, SendFlags::empty())?;
     let mut answer = [0; 256];
-    let (_, length) = recv(&talk, &mut answer, RecvFlags::empty())?;
+    let (_, length) = recv(&netlink, &mut answer, RecvFlags::empty())?;
     let outcome = answer[..length].get(ERROR_FIELD).and_then(|outcome| outcome.try_into().ok());
     match i32::from_ne_bytes(outcome.ok_or(Errno::IO)?) {
         0 => Ok(()),

@@ -11,8 +11,8 @@ use super::scratch::Scratch;
 pub(super) struct MountTable(pub(super) BTreeMap<PathBuf, MountContent>);
 
 impl MountTable {
-    pub(super) fn insert(&mut self, at: &Path, what: MountContent) {
-        self.0.insert(at.to_owned(), what);
+    pub(super) fn insert(&mut self, at: &Path, content: MountContent) {
+        self.0.insert(at.to_owned(), content);
     }
 
     pub(super) fn insert_tree(&mut self, path: &Path, writable: bool) {
@@ -28,7 +28,7 @@ impl MountTable {
     pub(super) fn hide_scratch(&mut self, scratch: &Scratch) {
         let Some(all) = scratch.path().parent() else { return };
         let above = all.ancestors().find_map(|above| Some((above, self.0.get(above)?)));
-        let is_replaced = above.is_some_and(|(at, what)| match what {
+        let is_replaced = above.is_some_and(|(at, content)| match content {
             MountContent::Tree { from, .. } => from != at,
             MountContent::Overlay { .. } => false,
             MountContent::Empty | MountContent::Hidden | MountContent::Devices => true,

@@ -89,8 +89,10 @@ pub(crate) struct MountedLayers {
 impl MountedLayers {
     pub(crate) fn new(inside: Option<&ProgramConfinement>) -> Self {
         let plan = inside.filter(|inside| inside.own_mounts).map(|inside| &inside.broker_facts.plan);
-        let hidden =
-            plan.into_iter().flat_map(|plan| &plan.mounts).filter(|mount| mount.content == MountContent::Hidden);
+        let hidden = plan
+            .into_iter()
+            .flat_map(|plan| &plan.mounts)
+            .filter(|mount| mount.content == MountContent::Hidden);
         Self {
             own_mounts: plan.is_some(),
             mounted: RefCell::default(),
@@ -100,25 +102,25 @@ impl MountedLayers {
     }
 
     /// Mounts the requested layers that are not mounted yet.
-    pub(crate) fn mount_missing(&self, wanted: &[LayerRequest]) -> LayerMountOutcome {
+    pub(crate) fn mount_missing(&self, requests: &[LayerRequest]) -> LayerMountOutcome {
         // Each one, even if another fails.
-        let put = wanted.iter().filter(|_| self.own_mounts).map(|wanted| self.mount_if_missing(wanted));
+        let put = requests.iter().filter(|_| self.own_mounts).map(|wanted| self.mount_if_missing(wanted));
         put.max().unwrap_or(LayerMountOutcome::AlreadyMounted)
     }
 
-    fn mount_if_missing(&self, wanted: &LayerRequest) -> LayerMountOutcome {
-        let before = self.mounted.borrow().iter().position(|on| on.request.at == wanted.at);
+    fn mount_if_missing(&self, request: &LayerRequest) -> LayerMountOutcome {
+        let before = self.mounted.borrow().iter().position(|on| on.request.at == request.at);
         if let Some(before) = before {
-            let on = self.mounted.borrow_mut().remove(before);
-            if on.request == *wanted && on.is_fresh && self.is_ignore_file_current(&on) {
-                self.mounted.borrow_mut().push(on);
+            let layer = self.mounted.borrow_mut().remove(before);
+            if layer.request == *request && layer.is_fresh && self.is_ignore_file_current(&layer) {
+                self.mounted.borrow_mut().push(layer);
                 return LayerMountOutcome::AlreadyMounted;
             }
-            if !on.unmount() {
+            if !layer.unmount() {
                 return LayerMountOutcome::Failed;
             }
         }
-        self.mount_new(wanted.clone()).map_or(LayerMountOutcome::Failed, |()| LayerMountOutcome::MountedNow)
+        self.mount_new(request.clone()).map_or(LayerMountOutcome::Failed, |()| LayerMountOutcome::MountedNow)
     }
 
     /// Forgets the layers at `places`, which were unmounted with their mount points.
@@ -128,26 +130,27 @@ impl MountedLayers {
     }
 
     /// Returns true if the ignore file would be written again with the same content.
-    fn is_ignore_file_current(&self, on: &MountedLayer) -> bool {
-        let Some((_, beneath)) = on.ignore_stamps else { return true };
+    fn is_ignore_file_current(&self, layer: &MountedLayer) -> bool {
+        let Some((_, beneath)) = layer.ignore_stamps else { return true };
         let lowers = self.lower_dirs.borrow();
-        let lower = lowers.iter().find(|(place, _)| *place == on.request.at);
+        let lower = lowers.iter().find(|(place, _)| *place == layer.request.at);
         lower.is_some_and(|(_, lower)| size_and_mtime(lower, EXCLUDE_FILE).ok() == beneath)
     }
 
-    fn mount_new(&self, wanted: LayerRequest) -> Result<()> {
-        scratch::create_layer_directories(&Path::new(mounts::LAYERS_DIRECTORY).join(&wanted.name))?;
-        let mut beneath = self.lower_dirs.borrow_mut();
-        if !beneath.iter().any(|(place, _)| *place == wanted.at) {
-            beneath.push((wanted.at.clone(), mounts::open_lower(&wanted.at)?));
+    fn mount_new(&self, request: LayerRequest) -> Result<()> {
+        scratch::create_layer_directories(&Path::new(mounts::LAYERS_DIRECTORY).join(&request.name))?;
+        let mut lower_dirs = self.lower_dirs.borrow_mut();
+        if !lower_dirs.iter().any(|(place, _)| *place == request.at) {
+            lower_dirs.push((request.at.clone(), mounts::open_lower(&request.at)?));
         }
-        let (_, lower) = beneath.iter().find(|(place, _)| *place == wanted.at).ok_or(Errno::NOENT)?;
-        let ours = if wanted.ignore_lines.is_empty() { None } else { write_ignore_file(lower, &wanted).ok() };
-        mounts::mount_layer(&wanted.at, lower, &wanted.name)?;
-        for path in self.hidden.iter().filter(|path| path.starts_with(&wanted.at)) {
+        let (_, lower) = lower_dirs.iter().find(|(place, _)| *place == request.at).ok_or(Errno::NOENT)?;
+        let ignore_stamps =
+            if request.ignore_lines.is_empty() { None } else { write_ignore_file(lower, &request).ok() };
+        mounts::mount_layer(&request.at, lower, &request.name)?;
+        for path in self.hidden.iter().filter(|path| path.starts_with(&request.at)) {
             mounts::hide_all(path)?;
         }
-        self.mounted.borrow_mut().push(MountedLayer { request: wanted, ignore_stamps: ours, is_fresh: true });
+        self.mounted.borrow_mut().push(MountedLayer { request, ignore_stamps, is_fresh: true });
         Ok(())
     }
 
@@ -164,10 +167,10 @@ impl MountedLayers {
 
     /// Prepares for the next run: drops the caches of the overlays.
     pub(crate) fn prepare_next_run(&self) {
-        for on in self.mounted.borrow_mut().iter_mut() {
+        for layer in self.mounted.borrow_mut().iter_mut() {
             // The cache of an overlay with mounts inside is never dropped.
-            let free = !self.hidden.iter().any(|hidden| hidden.starts_with(&on.request.at));
-            on.is_fresh = free && mounts::refresh_layer(&on.request.at).is_ok();
+            let free = !self.hidden.iter().any(|hidden| hidden.starts_with(&layer.request.at));
+            layer.is_fresh = free && mounts::refresh_layer(&layer.request.at).is_ok();
         }
     }
 }
@@ -190,7 +193,11 @@ impl MountedLayer {
     fn unmount(self) -> bool {
         let off = mounts::unmount_layer(&self.request.at).is_ok();
         let upper = upper_directory(&self.request.name);
-        if off && self.ignore_stamps.is_some_and(|(ours, _)| size_and_mtime(CWD, upper.join(EXCLUDE_FILE)) == Ok(ours)) {
+        if off
+            && self
+                .ignore_stamps
+                .is_some_and(|(ours, _)| size_and_mtime(CWD, upper.join(EXCLUDE_FILE)) == Ok(ours))
+        {
             // Other files may lie beside it.
             let _stays = unlink(upper.join(EXCLUDE_FILE)).and_then(|()| rmdir(upper.join("info")));
         }
@@ -199,16 +206,16 @@ impl MountedLayer {
 }
 
 /// Adds lines to git's ignore file in the layer, unless the layer already has one from before.
-fn write_ignore_file(lower: impl AsFd, wanted: &LayerRequest) -> Result<IgnoreFileStamps> {
+fn write_ignore_file(lower: impl AsFd, request: &LayerRequest) -> Result<IgnoreFileStamps> {
     // Only a repository has an ignore file.
     statat(&lower, "HEAD", AtFlags::SYMLINK_NOFOLLOW)?;
-    let upper = upper_directory(&wanted.name);
+    let upper = upper_directory(&request.name);
     let beneath = size_and_mtime(&lower, EXCLUDE_FILE).ok();
     let mut text = read_exclude_file(&lower)?;
     if !text.is_empty() && !text.ends_with(b"\n") {
         text.push(b'\n');
     }
-    text.extend(&wanted.ignore_lines);
+    text.extend(&request.ignore_lines);
     mkdir(upper.join("info"), Mode::from_raw_mode(0o755))?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(CWD, upper.join(EXCLUDE_FILE), flags, Mode::from_raw_mode(0o644))?;

@@ -74,7 +74,10 @@ pub(crate) enum MountFault {
     Path(String, Errno),
 }
 
-fn map_machine_fault<T>(result: Result<T>, doing: impl FnOnce() -> String) -> std::result::Result<T, MountFault> {
+fn map_machine_fault<T>(
+    result: Result<T>,
+    doing: impl FnOnce() -> String,
+) -> std::result::Result<T, MountFault> {
     result.map_err(|errno| MountFault::Machine(doing(), errno))
 }
 
@@ -117,7 +120,9 @@ pub(crate) fn build(plan: &CellPlan) -> std::result::Result<Vec<PathBuf>, MountF
     for layer in shared {
         map_machine_fault(unmount_layer(layer), || "taking off what was shared".to_owned())?;
     }
-    map_machine_fault(sys::restrict_mounts(&root, MountFlags::READ_ONLY_TREE), || "making `/` read-only".to_owned())?;
+    map_machine_fault(sys::restrict_mounts(&root, MountFlags::READ_ONLY_TREE), || {
+        "making `/` read-only".to_owned()
+    })?;
     for mount in &ready {
         // Mount points are created only in private directories, never in a directory of the host.
         if plan.is_ours(mount.at) && open(mount.at, OFlags::NOFOLLOW).is_err() {
@@ -168,13 +173,14 @@ pub(super) fn prepare<'a>(mount: &'a PlannedMount, shared: &mut Vec<&'a Path>) -
             FileType::Directory => ready(tmpfs("0000")?, true),
             _ => return Err(Errno::NOENT),
         },
-        MountContent::Overlay { lower: of, layer } => {
+        MountContent::Overlay { lower, layer } => {
             if !shared.contains(&layer.as_path()) {
-                attach_overlay(layer, &open_lower(of)?, layer)?;
+                attach_overlay(layer, &open_lower(lower)?, layer)?;
                 shared.push(layer);
             }
-            let below = mount.at.strip_prefix(of).map_err(|_| Errno::INVAL)?;
-            let tree = clone_tree(if below.as_os_str().is_empty() { layer.clone() } else { layer.join(below) })?;
+            let below = mount.at.strip_prefix(lower).map_err(|_| Errno::INVAL)?;
+            let tree =
+                clone_tree(if below.as_os_str().is_empty() { layer.clone() } else { layer.join(below) })?;
             ready(tree, false)
         }
     })
@@ -270,8 +276,8 @@ fn hide_file(path: &Path) -> Result<()> {
 /// Returns true if a directory of another user, such as `/root`, denies this user and its commands access to `path`.
 /// The user could open a directory of its own.
 fn is_inaccessible(path: &Path) -> bool {
-    let look = |above: &Path| rustix::fs::statat(CWD, above, AtFlags::SYMLINK_NOFOLLOW).ok();
-    let innermost = path.ancestors().skip(1).find_map(look);
+    let stat = |above: &Path| rustix::fs::statat(CWD, above, AtFlags::SYMLINK_NOFOLLOW).ok();
+    let innermost = path.ancestors().skip(1).find_map(stat);
     let own = rustix::process::geteuid().as_raw();
     innermost.is_some_and(|above| above.st_uid != own || own == OVERFLOW_UID)
 }
@@ -384,8 +390,8 @@ fn create_overlay(lower: &OwnedFd, upper: &Path, work: &Path) -> Result<OwnedFd>
 
 /// Returns the size limit of `/dev/shm` in the kernel's syntax: it is memory, and counts as such.
 fn shared_memory(limits: &policy::ResourceLimits) -> String {
-    let said = limits.shared_memory.into_iter().chain(limits.memory).min();
-    said.map_or_else(|| "25%".to_owned(), |most| most.to_string())
+    let limit = limits.shared_memory.into_iter().chain(limits.memory).min();
+    limit.map_or_else(|| "25%".to_owned(), |most| most.to_string())
 }
 
 fn tmpfs(mode: &str) -> Result<OwnedFd> {
@@ -442,7 +448,7 @@ fn kind(fd: impl AsFd) -> Result<FileType> {
 
 /// Describes the mounts of the plan, for `--explain`.
 pub(crate) fn describe_mounts(plan: &CellPlan) -> Vec<(PathBuf, &'static str)> {
-    let word = |what: &MountContent| match what {
+    let word = |content: &MountContent| match content {
         MountContent::Tree { writable: true, .. } => "writable",
         MountContent::Tree { writable: false, .. } => "read-only",
         MountContent::Empty => "empty",

@@ -51,7 +51,8 @@ const RUNNERS: &[&str] = &[
     "-include",
 ];
 /// Keys of `package.json` that hold commands.
-const COMMAND_KEYS: &[&str] = &["scripts", "husky", "lint-staged", "simple-git-hooks", "gitHooks", "pre-commit"];
+const COMMAND_KEYS: &[&str] =
+    &["scripts", "husky", "lint-staged", "simple-git-hooks", "gitHooks", "pre-commit"];
 
 /// The files that a text may refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,9 +87,7 @@ impl ConfigurationText<'_> {
             before = word;
             let path = without_variable(word.strip_prefix(b"@").unwrap_or(word));
             let is_path = path.contains(&b'/') || path.contains(&b'.');
-            if !(runs || is_path || self.scope == NamedFileScope::All)
-                || path.is_empty()
-                || path.contains(&0)
+            if !(runs || is_path || self.scope == NamedFileScope::All) || path.is_empty() || path.contains(&0)
             {
                 continue;
             }
@@ -239,7 +238,7 @@ mod tests {
             std::fs::write(root.join(file), "").unwrap();
         }
         let (all, scripts) = (NamedFileScope::All, NamedFileScope::Scripts);
-        for (file, counts, text, expected) in [
+        for (file, scope, text, expected) in [
             (".mcp.json", all, r#"{"a":{"command":"sh","args":["scripts/x.sh"]}}"#, vec!["scripts/x.sh"]),
             (
                 ".vscode/tasks.json",
@@ -262,7 +261,7 @@ mod tests {
         ] {
             let file = root.join(file);
             let text =
-                ConfigurationText { file: &file, text: text.as_bytes(), root: &root, home: None, scope: counts };
+                ConfigurationText { file: &file, text: text.as_bytes(), root: &root, home: None, scope };
             let found: Vec<_> = text
                 .find_named_files()
                 .iter()

@@ -111,11 +111,11 @@ pub(crate) struct PlannedCell {
 /// Surveys the machine and makes the plan.
 pub(crate) fn plan_cell(
     confinement: &Confinement,
-    reach: &ReadScope,
+    read_scope: &ReadScope,
     scratch: &Scratch,
     tier: Tier,
 ) -> PlannedCell {
-    let mut survey = PlannedCell {
+    let mut planned = PlannedCell {
         plan: CellPlan {
             tier,
             network: confinement.network,
@@ -145,124 +145,130 @@ pub(crate) fn plan_cell(
     };
     let mut temporary = if tier >= Tier::Namespaces { PathBuf::from("/tmp") } else { scratch.tmp() };
     if tier >= Tier::Namespaces {
-        let places = build_mount_table(&mut survey, confinement, reach, scratch);
+        let mount_table = build_mount_table(&mut planned, confinement, read_scope, scratch);
         // The user works in `/tmp`, and the policy makes it read-only.
-        if places.0.get(&temporary).is_some_and(|what| !what.is_writable()) {
+        if mount_table.0.get(&temporary).is_some_and(|content| !content.is_writable()) {
             temporary = PathBuf::from("/var/tmp");
         }
-        let is_kept = |(at, what): &(&PathBuf, &MountContent)| matches!(what, MountContent::Tree { from, writable: false } if from == *at);
-        scratch.register_placeholders(places.0.iter().filter(is_kept).map(|(at, _)| at.clone()));
-        survey.plan.mounts = places.0.into_iter().map(|(at, what)| PlannedMount { at, content: what }).collect();
+        let is_kept = |(at, content): &(&PathBuf, &MountContent)| matches!(content, MountContent::Tree { from, writable: false } if from == *at);
+        scratch.register_placeholders(mount_table.0.iter().filter(is_kept).map(|(at, _)| at.clone()));
+        planned.plan.mounts =
+            mount_table.0.into_iter().map(|(at, content)| PlannedMount { at, content }).collect();
     } else {
-        survey.plan.writable.push(scratch.path().join("tmp"));
+        planned.plan.writable.push(scratch.path().join("tmp"));
     }
-    survey.planted_files = watch_for_planted_files(confinement, &mut survey, scratch);
-    survey.variables = environment_variables(confinement, &temporary, tier);
-    survey
+    planned.planted_files = watch_for_planted_files(confinement, &mut planned, scratch);
+    planned.variables = environment_variables(confinement, &temporary, tier);
+    planned
 }
 
 /// Collects the locations where commands could plant files that a program of the user's obeys: roots without a
 /// repository, missing submodules, missing configuration. They are saved for the session after a kill.
-fn watch_for_planted_files(confinement: &Confinement, survey: &mut PlannedCell, scratch: &Scratch) -> Arc<PlantedFileWatch> {
-    let repositories = &survey.repositories;
+fn watch_for_planted_files(
+    confinement: &Confinement,
+    planned: &mut PlannedCell,
+    scratch: &Scratch,
+) -> Arc<PlantedFileWatch> {
+    let repositories = &planned.repositories;
     let has_one = |root: &Path| {
         let own = repositories.iter().find(|repository| repository.root == root);
         own.is_some_and(|repository| git::is_git(&repository.at))
     };
     let roots = confinement.writable.iter().filter(|root| !has_one(root));
-    let missing = scratch.overlap.add_missing(std::mem::take(&mut survey.missing_configuration));
+    let missing = scratch.overlap.add_missing(std::mem::take(&mut planned.missing_configuration));
     let within = |path: &Path| confinement.writable.iter().any(|root| path.starts_with(root));
     let missing = missing.into_iter().filter(|(path, _)| within(path)).collect();
-    let known = survey.git_inputs.iter().map(|(repository, _)| repository.root.clone());
-    let strays =
+    let known = planned.git_inputs.iter().map(|(repository, _)| repository.root.clone());
+    let watch =
         PlantedFileWatch::new(roots, repositories, missing, scratch.take_recovery_notes()).trusting(known);
-    scratch.record_watched_places(&strays.to_bytes());
-    Arc::new(strays)
+    scratch.record_watched_places(&watch.to_bytes());
+    Arc::new(watch)
 }
 
 /// Builds the mount table of a cell, and extends the writable paths.
 fn build_mount_table(
-    survey: &mut PlannedCell,
+    planned: &mut PlannedCell,
     confinement: &Confinement,
-    reach: &ReadScope,
+    read_scope: &ReadScope,
     scratch: &Scratch,
 ) -> MountTable {
-    let mut places = MountTable::default();
-    let writable = &mut survey.plan.writable;
-    add_replaced_directories(&mut places, scratch);
-    add_readable_paths(&mut places, confinement, reach);
+    let mut mount_table = MountTable::default();
+    let writable = &mut planned.plan.writable;
+    add_replaced_directories(&mut mount_table, scratch);
+    add_readable_paths(&mut mount_table, confinement, read_scope);
     // A granted path that is missing can be created in the root that contains it.
     for root in confinement.writable.iter().filter(|root| exists(root).is_some()) {
-        places.insert_tree(root, true);
+        mount_table.insert_tree(root, true);
     }
-    add_cache_overlays(&mut places, confinement, scratch, writable);
-    protect_workspace_in_cache(&mut places, reach);
+    add_cache_overlays(&mut mount_table, confinement, scratch, writable);
+    protect_workspace_in_cache(&mut mount_table, read_scope);
     writable.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
-    let roots = confinement.writable.iter().cloned().chain(reach.roots().map(Path::to_owned));
-    let seen = root_scan::scan_roots(roots, &confinement.writable, reach.deny_read());
-    let mut guard = RootGuard { confinement, scratch, mount_table: &mut places, found: GuardedPaths::default() };
+    let roots = confinement.writable.iter().cloned().chain(read_scope.roots().map(Path::to_owned));
+    let scan = root_scan::scan_roots(roots, &confinement.writable, read_scope.deny_read());
+    let mut guard =
+        RootGuard { confinement, scratch, mount_table: &mut mount_table, found: GuardedPaths::default() };
     guard.guard_read_only_paths();
     for root in &confinement.writable {
-        guard.guard_root(root, &seen.trees);
+        guard.guard_root(root, &scan.trees);
     }
     guard.guard_home();
     let mut found = guard.found;
     let mut pinned: Vec<PathBuf> = confinement.writable.clone();
     pinned.append(&mut found.pinned);
-    survey.placeholders.append(&mut found.placeholders);
-    survey.truncated |= found.truncated | seen.truncated;
-    survey.unread_repositories.append(&mut found.unread_repositories);
-    survey.links_not_followed |= found.links_not_followed;
-    survey.read_only_repositories = std::mem::take(&mut found.read_only_repositories).into();
-    survey.missing_configuration = std::mem::take(&mut found.missing_configuration);
-    survey.watched_files = std::mem::take(&mut found.watched_files);
-    survey.watched_files.extend(seen.watched_files);
-    survey.directories = Arc::new(Mutex::new(seen.directories));
-    survey.git_inputs = std::mem::take(&mut found.git_inputs);
-    survey.root_configurations = std::mem::take(&mut found.root_configurations);
-    survey.current_configurations = Mutex::new(survey.root_configurations.clone());
-    let hidden = denied_paths(seen.hidden, reach);
+    planned.placeholders.append(&mut found.placeholders);
+    planned.truncated |= found.truncated | scan.truncated;
+    planned.unread_repositories.append(&mut found.unread_repositories);
+    planned.links_not_followed |= found.links_not_followed;
+    planned.read_only_repositories = std::mem::take(&mut found.read_only_repositories).into();
+    planned.missing_configuration = std::mem::take(&mut found.missing_configuration);
+    planned.watched_files = std::mem::take(&mut found.watched_files);
+    planned.watched_files.extend(scan.watched_files);
+    planned.directories = Arc::new(Mutex::new(scan.directories));
+    planned.git_inputs = std::mem::take(&mut found.git_inputs);
+    planned.root_configurations = std::mem::take(&mut found.root_configurations);
+    planned.current_configurations = Mutex::new(planned.root_configurations.clone());
+    let hidden = denied_paths(scan.hidden, read_scope);
     // A command that renames an ancestor would find it under another name.
     pinned.extend(hidden.iter().filter(|path| exists(path).is_some()).cloned());
-    found.repositories.retain(|found| gets_layer(&found.at, &places, &hidden, &confinement.writable));
-    survey.repositories = found.repositories;
-    for Repository { at, .. } in &survey.repositories {
-        places.insert_tree(at, false);
+    found.repositories.retain(|found| gets_layer(&found.at, &mount_table, &hidden, &confinement.writable));
+    planned.repositories = found.repositories;
+    for Repository { at, .. } in &planned.repositories {
+        mount_table.insert_tree(at, false);
         pinned.push(at.clone());
         // Writes go to a layer.
         writable.push(at.clone());
     }
-    places.pin_parents(&pinned, &confinement.writable);
+    mount_table.pin_parents(&pinned, &confinement.writable);
     for path in hidden {
-        places.insert(&path, MountContent::Hidden);
+        mount_table.insert(&path, MountContent::Hidden);
     }
-    places.hide_scratch(scratch);
-    places
+    mount_table.hide_scratch(scratch);
+    mount_table
 }
 
 /// Returns true if the repository at `at` gets a layer: one that is read-only or hidden anyway gets none.
-fn gets_layer(at: &Path, places: &MountTable, hidden: &BTreeSet<PathBuf>, writable: &[PathBuf]) -> bool {
+fn gets_layer(at: &Path, mount_table: &MountTable, hidden: &BTreeSet<PathBuf>, writable: &[PathBuf]) -> bool {
     let is_hidden = hidden.iter().any(|path| at.starts_with(path));
     let is_below_root = writable.iter().any(|root| at.starts_with(root));
-    let above = at.parent().and_then(|above| places.innermost(above));
+    let above = at.parent().and_then(|above| mount_table.innermost(above));
     !is_hidden
-        && places.0.get(at).is_none_or(MountContent::is_writable)
-        && !(is_below_root && above.is_some_and(|what| !what.is_writable()))
+        && mount_table.0.get(at).is_none_or(MountContent::is_writable)
+        && !(is_below_root && above.is_some_and(|content| !content.is_writable()))
 }
 
 impl PlannedCell {
     /// Returns the files whose changes are reported. Changed configuration is read again: a command may have changed
     /// the scripts that `package.json` names.
     pub(crate) fn reported_files(&self, confinement: &Confinement) -> Vec<(PathBuf, HostFile)> {
-        let mut told = self.watched_files.clone();
-        let mut named = self.current_configurations.lock();
-        for (root, configured) in &mut *named {
+        let mut files = self.watched_files.clone();
+        let mut configurations = self.current_configurations.lock();
+        for (root, configured) in &mut *configurations {
             if !configured.has_current_texts() {
                 *configured = RootConfiguration::scan(root, confinement);
             }
-            told.extend(configured.code_files());
+            files.extend(configured.code_files());
         }
-        told
+        files
     }
 
     /// Returns true if the user has changed a link so that configuration lies elsewhere.
@@ -280,11 +286,11 @@ impl PlannedCell {
 }
 
 /// Returns the denied paths: the matches of globs, and literal paths, existing or not.
-fn denied_paths(globs: BTreeSet<PathBuf>, reach: &ReadScope) -> BTreeSet<PathBuf> {
+fn denied_paths(globs: BTreeSet<PathBuf>, read_scope: &ReadScope) -> BTreeSet<PathBuf> {
     // A missing file would be created where its directory really is: a home may be a link. Most share a directory,
     // which is resolved once.
     let mut directories = HashMap::new();
-    let paths = reach.deny_read().literal_paths().iter().map(|path| {
+    let paths = read_scope.deny_read().literal_paths().iter().map(|path| {
         let path = normalize_path(path);
         match (path.parent(), path.file_name(), exists(&path)) {
             (Some(above), Some(name), kind) if kind != Some(FileType::Symlink) => {
@@ -322,51 +328,56 @@ pub(super) fn is_directory(path: &Path) -> bool {
 }
 
 /// Adds the replaced directories.
-fn add_replaced_directories(places: &mut MountTable, scratch: &Scratch) {
+fn add_replaced_directories(mount_table: &mut MountTable, scratch: &Scratch) {
     let private = |from: PathBuf| MountContent::Tree { from, writable: true };
-    for (at, what) in [
+    for (at, content) in [
         ("/tmp", private(scratch.tmp())),
         ("/var/tmp", private(scratch.var_tmp())),
         ("/run", MountContent::Empty),
         ("/dev", MountContent::Devices),
     ] {
         if is_directory(Path::new(at)) {
-            places.insert(Path::new(at), what);
+            mount_table.insert(Path::new(at), content);
         }
     }
     // Usually a link to /run.
     if is_directory(Path::new("/var/run")) {
-        places.insert(Path::new("/var/run"), MountContent::Empty);
+        mount_table.insert(Path::new("/var/run"), MountContent::Empty);
     }
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     if let Some(runtime) =
         runtime.filter(|path| path.is_absolute() && !path.starts_with("/run") && is_directory(path))
     {
-        places.insert(&runtime, MountContent::Empty);
+        mount_table.insert(&runtime, MountContent::Empty);
     }
     for path in RUN_EXCEPTIONS.iter().map(Path::new).filter(|path| exists(path).is_some()) {
-        places.insert_tree(path, false);
+        mount_table.insert_tree(path, false);
     }
 }
 
 /// Adds readable paths that lie in a replaced directory.
-fn add_readable_paths(places: &mut MountTable, confinement: &Confinement, reach: &ReadScope) {
-    let home = confinement.home.clone().filter(|home| !USER_TMP_DIRECTORIES.iter().any(|place| home == Path::new(place)));
-    let sockets = allowed_sockets(confinement).into_iter().filter(|name| name.starts_with(b"/")).map(path_from_bytes);
-    for path in reach.roots().map(Path::to_owned).chain(home).chain(sockets) {
+fn add_readable_paths(mount_table: &mut MountTable, confinement: &Confinement, read_scope: &ReadScope) {
+    let home = confinement
+        .home
+        .clone()
+        .filter(|home| !USER_TMP_DIRECTORIES.iter().any(|place| home == Path::new(place)));
+    let sockets =
+        allowed_sockets(confinement).into_iter().filter(|name| name.starts_with(b"/")).map(path_from_bytes);
+    for path in read_scope.roots().map(Path::to_owned).chain(home).chain(sockets) {
         let is_replaced = REPLACED_DIRECTORIES.iter().any(|replaced| {
             let is_itself = path == Path::new(replaced) && !USER_TMP_DIRECTORIES.contains(replaced);
             path.starts_with(replaced) && !is_itself
         });
-        let is_private = confinement.private_directory.as_ref().is_some_and(|private| path.starts_with(private));
+        let is_private =
+            confinement.private_directory.as_ref().is_some_and(|private| path.starts_with(private));
         if is_replaced && !is_private && exists(&path).is_some() {
-            places.insert_tree(&path, false);
+            mount_table.insert_tree(&path, false);
         }
     }
 }
 
 fn add_cache_overlays(
-    places: &mut MountTable,
+    mount_table: &mut MountTable,
     confinement: &Confinement,
     scratch: &Scratch,
     writable: &mut Vec<PathBuf>,
@@ -379,10 +390,9 @@ fn add_cache_overlays(
         let Ok(path) = crate::fs::canonicalize(&path) else { continue };
         // A writable cache needs no layer. A cache that contains a root, or lies in another cache, gets none.
         let in_the_way = roots().any(|root| path.starts_with(root) || root.starts_with(&path))
-            || places
-                .0
-                .iter()
-                .any(|(place, what)| path.starts_with(place) && matches!(what, MountContent::Overlay { .. }))
+            || mount_table.0.iter().any(|(place, content)| {
+                path.starts_with(place) && matches!(content, MountContent::Overlay { .. })
+            })
             || path.components().count() < MIN_CACHE_DEPTH;
         if !is_directory(&path) || in_the_way {
             continue;
@@ -394,20 +404,20 @@ fn add_cache_overlays(
                 && git::sys::is_same_mount(home, &path)
         });
         let name = if shared.is_some() { format!("{own}-home") } else { format!("{own}-{number}") };
-        let (of, layer) = (shared.unwrap_or(&path).clone(), scratch.path().join("caches").join(name));
+        let (lower, layer) = (shared.unwrap_or(&path).clone(), scratch.path().join("caches").join(name));
         if scratch::create_layer_directories(&layer).is_ok() {
-            places.insert(&path, MountContent::Overlay { lower: of, layer });
+            mount_table.insert(&path, MountContent::Overlay { lower, layer });
             writable.push(path);
         }
     }
 }
 
 /// Mounts a working directory that lies in a cache read-only: a change in the cache's layer would be lost silently.
-fn protect_workspace_in_cache(places: &mut MountTable, reach: &ReadScope) {
+fn protect_workspace_in_cache(mount_table: &mut MountTable, read_scope: &ReadScope) {
     // The first root is the working directory. Others may be caches, which package managers write.
-    let Some(root) = reach.roots().next() else { return };
-    if matches!(places.innermost(root), Some(MountContent::Overlay { .. })) && exists(root).is_some() {
-        places.insert_tree(root, false);
+    let Some(root) = read_scope.roots().next() else { return };
+    if matches!(mount_table.innermost(root), Some(MountContent::Overlay { .. })) && exists(root).is_some() {
+        mount_table.insert_tree(root, false);
     }
 }
 
@@ -416,7 +426,11 @@ const MIN_CACHE_DEPTH: usize = 3;
 
 /// Returns environment variables that give package managers a writable directory, if their default is missing or
 /// read-only.
-fn environment_variables(confinement: &Confinement, temporary: &Path, tier: Tier) -> Vec<(&'static str, PathBuf)> {
+fn environment_variables(
+    confinement: &Confinement,
+    temporary: &Path,
+    tier: Tier,
+) -> Vec<(&'static str, PathBuf)> {
     let mut variables = vec![("TMPDIR", temporary.to_owned())];
     let caches = temporary.join(".cache");
     for (variable, default, instead) in [

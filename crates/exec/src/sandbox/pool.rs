@@ -96,39 +96,39 @@ impl BorrowedLayer {
 impl CellPool {
     /// Uses `scratch` for the policies that name its path.
     pub(crate) fn lend_scratch(&self, scratch: &Arc<Scratch>) {
-        let mut lent = self.lent_scratches.lock();
-        lent.retain(|scratch| scratch.strong_count() > 0);
-        lent.push(Arc::downgrade(scratch));
+        let mut lent_scratches = self.lent_scratches.lock();
+        lent_scratches.retain(|scratch| scratch.strong_count() > 0);
+        lent_scratches.push(Arc::downgrade(scratch));
     }
 
     /// Returns the cell for this confinement, or `None` if there can be none and the policy accepts that.
     pub(crate) async fn find_or_create(
         &self,
         spawner: &Spawner,
-        reach: &Arc<ReadScope>,
+        read_scope: &Arc<ReadScope>,
         confinement: &Arc<Confinement>,
     ) -> Result<Option<Arc<SandboxCell>>, SpawnFault> {
-        let mut all = self.cells.lock().await;
+        let mut cells = self.cells.lock().await;
         // No permit refers to these cells any more.
-        all.retain(|cell| Arc::strong_count(&cell.read_scope) > 1 || Arc::strong_count(cell) > 1);
+        cells.retain(|cell| Arc::strong_count(&cell.read_scope) > 1 || Arc::strong_count(cell) > 1);
         let same = |cell: &&Arc<SandboxCell>| {
-            Arc::ptr_eq(&cell.read_scope, reach) && Arc::ptr_eq(&cell.confinement, confinement)
+            Arc::ptr_eq(&cell.read_scope, read_scope) && Arc::ptr_eq(&cell.confinement, confinement)
         };
-        if let Some(cell) = all.iter().find(same) {
+        if let Some(cell) = cells.iter().find(same) {
             if !cell.is_stale() {
                 tracing::debug!("uses the cell of an earlier command");
                 return Ok(Some(Arc::clone(cell)));
             }
             // Running commands continue in the old cell.
             let stale = Arc::clone(cell);
-            all.retain(|cell| !Arc::ptr_eq(cell, &stale));
+            cells.retain(|cell| !Arc::ptr_eq(cell, &stale));
         }
         let scratch = self.scratch_for(confinement)?;
-        match create_strongest(spawner, reach, confinement, &scratch).await {
+        match create_strongest(spawner, read_scope, confinement, &scratch).await {
             Ok(cell) => {
                 tracing::debug!("created a cell");
                 let cell = Arc::new(cell);
-                all.push(Arc::clone(&cell));
+                cells.push(Arc::clone(&cell));
                 Ok(Some(cell))
             }
             Err(SpawnFault::Unconfined { at_least: Tier::Nothing, .. }) => Ok(None),
@@ -142,11 +142,10 @@ impl CellPool {
     }
 
     fn scratch_for(&self, confinement: &Confinement) -> io::Result<Arc<Scratch>> {
-        let lent = self.lent_scratches.lock();
-        let named = lent
-            .iter()
-            .filter_map(Weak::upgrade)
-            .find(|scratch| confinement.private_directory.as_deref().is_some_and(|private| private == scratch.path()));
+        let lent_scratches = self.lent_scratches.lock();
+        let named = lent_scratches.iter().filter_map(Weak::upgrade).find(|scratch| {
+            confinement.private_directory.as_deref().is_some_and(|private| private == scratch.path())
+        });
         named.map_or_else(|| Scratch::new().map(Arc::new), Ok)
     }
 }
@@ -154,7 +153,7 @@ impl CellPool {
 /// Creates a cell in the strongest tier that this machine supports.
 async fn create_strongest(
     spawner: &Spawner,
-    reach: &Arc<ReadScope>,
+    read_scope: &Arc<ReadScope>,
     confinement: &Arc<Confinement>,
     scratch: &Arc<Scratch>,
 ) -> Result<SandboxCell, SpawnFault> {
@@ -163,29 +162,30 @@ async fn create_strongest(
         if tier > confinement.strongest_tier || tier < confinement.weakest_tier.0 {
             continue;
         }
-        let survey = plan_off_runtime(reach, confinement, scratch, tier).await?;
+        let planned = plan_off_runtime(read_scope, confinement, scratch, tier).await?;
         tracing::debug!(?tier, "planned the mounts and filters of a cell");
-        if let Some(fault) = missing_protection(&survey).filter(|_| confinement.weakest_tier.0 >= tier) {
+        if let Some(fault) = missing_protection(&planned).filter(|_| confinement.weakest_tier.0 >= tier) {
             return Err(fault);
         }
-        match request_cell(spawner, &survey).await? {
-            Ok(made) => {
-                let mut gaps = made.gaps;
-                if survey.truncated || survey.links_not_followed || !survey.unread_repositories.is_empty() {
+        match request_cell(spawner, &planned).await? {
+            Ok(created) => {
+                let mut gaps = created.gaps;
+                if planned.truncated || planned.links_not_followed || !planned.unread_repositories.is_empty()
+                {
                     gaps.push(EnforcementGap::UnscannedFiles);
                 }
                 let enforcement =
                     if gaps.is_empty() { Enforcement::Full } else { Enforcement::Partial(gaps) };
                 return Ok(SandboxCell {
-                    control: made.control,
+                    control: created.control,
                     idle_supervisors: Mutex::default(),
-                    read_scope: Arc::clone(reach),
+                    read_scope: Arc::clone(read_scope),
                     confinement: Arc::clone(confinement),
                     scratch: Arc::clone(scratch),
-                    planned: survey,
+                    planned,
                     tier,
                     enforcement,
-                    terminals: made.terminals,
+                    terminals: created.terminals,
                 });
             }
             Err(why) => missing.push(MissingTier { tier, why }),
@@ -198,26 +198,27 @@ async fn create_strongest(
 }
 
 /// Returns the reason why a cell with this survey would not protect everything.
-fn missing_protection(survey: &PlannedCell) -> Option<SpawnFault> {
-    let unread = survey
+fn missing_protection(planned: &PlannedCell) -> Option<SpawnFault> {
+    let unread = planned
         .unread_repositories
         .first()
         .map(|(repository, why)| SpawnFault::GitUnread { repository: repository.clone(), why: why.clone() });
-    if survey.truncated { Some(SpawnFault::TooMuch) } else { unread }
+    if planned.truncated { Some(SpawnFault::TooMuch) } else { unread }
 }
 
 /// Surveys the machine on a blocking thread.
 async fn plan_off_runtime(
-    reach: &Arc<ReadScope>,
+    read_scope: &Arc<ReadScope>,
     confinement: &Arc<Confinement>,
     scratch: &Arc<Scratch>,
     tier: Tier,
 ) -> io::Result<PlannedCell> {
-    let (reach, confinement, scratch) = (Arc::clone(reach), Arc::clone(confinement), Arc::clone(scratch));
+    let (read_scope, confinement, scratch) =
+        (Arc::clone(read_scope), Arc::clone(confinement), Arc::clone(scratch));
     #[expect(clippy::disallowed_methods, reason = "a cell is not part of any one call")]
-    let looking =
-        tokio::task::spawn_blocking(move || planner::plan_cell(&confinement, &reach, &scratch, tier));
-    looking.await.map_err(io::Error::other)
+    let planning =
+        tokio::task::spawn_blocking(move || planner::plan_cell(&confinement, &read_scope, &scratch, tier));
+    planning.await.map_err(io::Error::other)
 }
 
 /// A cell that was created.
@@ -228,13 +229,16 @@ struct CreatedCell {
 }
 
 /// Requests a cell from the spawner. The inner error names the step that failed.
-async fn request_cell(spawner: &Spawner, survey: &PlannedCell) -> Result<Result<CreatedCell, String>, SpawnFault> {
-    let mut order = MessageEncoder::new();
-    survey.plan.write(&mut order);
-    let control = spawner.request_cell(&order.finish())?;
+async fn request_cell(
+    spawner: &Spawner,
+    planned: &PlannedCell,
+) -> Result<Result<CreatedCell, String>, SpawnFault> {
+    let mut message = MessageEncoder::new();
+    planned.plan.write(&mut message);
+    let control = spawner.request_cell(&message.finish())?;
     let control = UnixStream::from_std(control)?;
     let gone = || io::Error::other("the cell ended before it was there");
-    let mounts = u32::try_from(survey.plan.mounts.len()).unwrap_or(u32::MAX);
+    let mounts = u32::try_from(planned.plan.mounts.len()).unwrap_or(u32::MAX);
     let late = || {
         io::Error::new(
             io::ErrorKind::TimedOut,
@@ -242,8 +246,8 @@ async fn request_cell(spawner: &Spawner, survey: &PlannedCell) -> Result<Result<
         )
     };
     let waits = CREATION_TIMEOUT + TIMEOUT_PER_MOUNT.saturating_mul(mounts);
-    let (words, terminals) = timeout(waits, receive_first_message(&control)).await.map_err(|_| late())??;
-    let mut input = MessageDecoder(&words);
+    let (reply, terminals) = timeout(waits, receive_first_message(&control)).await.map_err(|_| late())??;
+    let mut input = MessageDecoder(&reply);
     match input.byte() {
         Some(0) => {
             let count = input.number().ok_or_else(gone)?;
@@ -270,17 +274,17 @@ fn gap(code: u8) -> Option<EnforcementGap> {
 
 /// Receives the first message of a cell, and the descriptor that comes with it.
 async fn receive_first_message(control: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
-    let (mut words, mut fds) = (Vec::new(), Vec::new());
+    let (mut received, mut fds) = (Vec::new(), Vec::new());
     // ends: with a whole message, or when the cell is gone
     loop {
-        if let Some(length) = words.first_chunk::<LENGTH_PREFIX_BYTES>() {
+        if let Some(length) = received.first_chunk::<LENGTH_PREFIX_BYTES>() {
             let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
             if length > MAX_FIRST_MESSAGE_BYTES {
                 return Err(io::ErrorKind::InvalidData.into());
             }
-            if words.len() >= LENGTH_PREFIX_BYTES + length {
-                words.drain(..LENGTH_PREFIX_BYTES);
-                return Ok((words, fds.pop()));
+            if received.len() >= LENGTH_PREFIX_BYTES + length {
+                received.drain(..LENGTH_PREFIX_BYTES);
+                return Ok((received, fds.pop()));
             }
         }
         let mut bytes = [0; 1024];
@@ -293,7 +297,7 @@ async fn receive_first_message(control: &UnixStream) -> io::Result<(Vec<u8>, Opt
         });
         match got.await? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            got => words.extend(&bytes[..got]),
+            got => received.extend(&bytes[..got]),
         }
     }
 }
@@ -306,11 +310,11 @@ impl SandboxCell {
 
     /// Begins to watch one run for files that take effect on the user's machine.
     pub(crate) fn begin_watch(&self) -> HostFileWatch {
-        let (strays, scratch) = (Arc::clone(&self.planned.planted_files), Arc::clone(&self.scratch));
-        let known = self.planned.reported_files(&self.confinement);
+        let (planted_files, scratch) = (Arc::clone(&self.planned.planted_files), Arc::clone(&self.scratch));
+        let watched_files = self.planned.reported_files(&self.confinement);
         let directories = Arc::clone(&self.planned.directories);
-        let watched = WatchedRoots { roots: &self.confinement.writable, watched_files: known, directories };
-        HostFileWatch::begin(strays, watched, scratch)
+        let watched = WatchedRoots { roots: &self.confinement.writable, watched_files, directories };
+        HostFileWatch::begin(planted_files, watched, scratch)
     }
 
     /// Returns true if unprotected files take effect by now, because the user has changed git's configuration or a
@@ -354,10 +358,10 @@ impl SandboxCell {
     }
 
     /// Returns a supervisor to the idle list.
-    pub(crate) fn return_idle(&self, keeper: StdStream, names: Vec<String>) {
+    pub(crate) fn return_idle(&self, supervisor: StdStream, names: Vec<String>) {
         let mut idle = self.idle_supervisors.lock();
         if idle.len() < MAX_IDLE {
-            idle.push((keeper, names));
+            idle.push((supervisor, names));
         }
     }
 
@@ -368,9 +372,9 @@ impl SandboxCell {
             let directory = all.join(name);
             scratch::create_layer_directories(&directory).ok()?;
             let layer = GitLayer::new(repository.clone(), directory.join("upper"));
-            let ignored = self.planned.ignore_lines(&repository.root);
+            let ignore_lines = self.planned.ignore_lines(&repository.root);
             Some(BorrowedLayer {
-                request: LayerRequest { at: repository.at.clone(), name: name.clone(), ignore_lines: ignored },
+                request: LayerRequest { at: repository.at.clone(), name: name.clone(), ignore_lines },
                 layer,
             })
         };
@@ -408,19 +412,22 @@ pub struct MachineSupport {
 pub async fn probe(spawner: &Spawner) -> Result<(Vec<MachineSupport>, Option<String>), SpawnFault> {
     let scratch = Arc::new(Scratch::new()?);
     let nothing = policy::DenyRead::new(std::iter::empty::<&str>(), None).map_err(io::Error::other)?;
-    let reach = Arc::new(ReadScope::new(Vec::new(), nothing));
-    let mut able = Vec::new();
+    let read_scope = Arc::new(ReadScope::new(Vec::new(), nothing));
+    let mut support = Vec::new();
     for tier in [Tier::Namespaces, Tier::Landlock, Tier::Seccomp] {
         let confinement = Arc::new(Confinement { network: NetworkPolicy::Off, ..Confinement::default() });
-        let survey = plan_off_runtime(&reach, &confinement, &scratch, tier).await?;
-        able.push(MachineSupport { tier, outcome: request_cell(spawner, &survey).await?.map(|made| made.gaps) });
+        let planned = plan_off_runtime(&read_scope, &confinement, &scratch, tier).await?;
+        support.push(MachineSupport {
+            tier,
+            outcome: request_cell(spawner, &planned).await?.map(|made| made.gaps),
+        });
     }
-    let missing: Vec<MissingTier> = able
+    let missing: Vec<MissingTier> = support
         .iter()
         .filter_map(|able| Some(MissingTier { tier: able.tier, why: able.outcome.as_ref().err()?.clone() }))
         .collect();
     let fix = setup_advice::setup_advice(&missing, &setup_advice::UserNamespaceFacts::of_this_machine());
-    Ok((able, fix))
+    Ok((support, fix))
 }
 
 /// Returns the enforcement for a command that runs with `permit` and without a cell.
@@ -428,7 +435,9 @@ pub(crate) fn unconfined_enforcement(permit: &Permit) -> Enforcement {
     let why = match permit.sandbox() {
         policy::SandboxPolicy::External => UnenforcedReason::External,
         policy::SandboxPolicy::FullAccess => UnenforcedReason::FullAccess,
-        policy::SandboxPolicy::ReadOnly | policy::SandboxPolicy::WorkspaceWrite => UnenforcedReason::Unsupported,
+        policy::SandboxPolicy::ReadOnly | policy::SandboxPolicy::WorkspaceWrite => {
+            UnenforcedReason::Unsupported
+        }
     };
     Enforcement::None { why }
 }
@@ -447,13 +456,13 @@ mod tests {
         }
         std::fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         let scratch = Scratch::new().unwrap();
-        let reach =
+        let read_scope =
             ReadScope::new(Vec::new(), policy::DenyRead::new(std::iter::empty::<&str>(), None).unwrap());
         let confinement = Confinement { writable: vec![root.clone()], ..Confinement::default() };
         for (size, refused) in [(2 << 20, false), (17 << 20, true)] {
             std::fs::write(root.join(".git/config"), ";".repeat(size)).unwrap();
-            let survey = planner::plan_cell(&confinement, &reach, &scratch, Tier::Namespaces);
-            let told = missing_protection(&survey).map(|fault| fault.to_string());
+            let planned = planner::plan_cell(&confinement, &read_scope, &scratch, Tier::Namespaces);
+            let told = missing_protection(&planned).map(|fault| fault.to_string());
             assert_eq!(told.is_some(), refused, "{told:?}");
             let names = |text: &str| told.as_deref().is_none_or(|told| told.contains(text));
             assert!(names(&root.display().to_string()) && names("has more than 16 MiB"), "{told:?}");

@@ -60,8 +60,8 @@ pub(crate) fn start_relay(hosts: &HostRules) -> Result<OwnedFd> {
             }
             let _has_none = rustix::thread::set_no_new_privs(true).and_then(|()| sys::drop_capabilities());
             crate::process::raise_open_files();
-            let outer = Arc::new(RelayShared { hosts: hosts.clone(), connections: AtomicUsize::new(0) });
-            serve(rustix::stdio::stdin(), &outer)
+            let shared = Arc::new(RelayShared { hosts: hosts.clone(), connections: AtomicUsize::new(0) });
+            serve(rustix::stdio::stdin(), &shared)
         }
         Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::AGAIN)),
     }
@@ -95,45 +95,48 @@ struct RelayListener {
     target: Arc<(String, u16)>,
 }
 
-fn serve(link: BorrowedFd<'_>, outer: &Arc<RelayShared>) -> ! {
+fn serve(cell_socket: BorrowedFd<'_>, shared: &Arc<RelayShared>) -> ! {
     let mut channels: Vec<RelayChannel> = Vec::new();
-    let mut tired = false;
+    let mut accept_failed = false;
     // ends: when the cell and all its supervisors are gone
     loop {
-        let rests = tired || outer.connections.load(Ordering::Relaxed) >= MAX_CONNECTIONS;
-        let woken = wait_for_events(link, &channels, rests);
+        let paused = accept_failed || shared.connections.load(Ordering::Relaxed) >= MAX_CONNECTIONS;
+        let woken = wait_for_events(cell_socket, &channels, paused);
         let Some((linked, rest)) = woken.split_first() else { continue };
-        let (spoken, knocked) = rest.split_at(channels.len());
-        tired = false;
-        let doors = channels.iter().flat_map(|channel| channel.listeners.iter().map(move |door| (channel, door)));
-        for ((channel, door), _) in doors.zip(knocked).filter(|(_, knocked)| **knocked) {
+        let (spoken, pending) = rest.split_at(channels.len());
+        accept_failed = false;
+        let listeners = channels
+            .iter()
+            .flat_map(|channel| channel.listeners.iter().map(move |listener| (channel, listener)));
+        for ((channel, listener), _) in listeners.zip(pending).filter(|(_, knocked)| **knocked) {
             // Otherwise it would be ready again at once.
-            tired |= door.accept_one(channel, outer) == AcceptOutcome::NoRoom;
+            accept_failed |= listener.accept_one(channel, shared) == AcceptOutcome::NoRoom;
         }
         let mut spoken = spoken.iter();
         channels.retain_mut(|channel| {
-            let goes_on = !spoken.next().is_some_and(|spoken| *spoken) || channel.receive_listener().is_some();
+            let goes_on =
+                !spoken.next().is_some_and(|spoken| *spoken) || channel.receive_listener().is_some();
             if !goes_on {
-                channel.accept_remaining(outer);
+                channel.accept_remaining(shared);
             }
             goes_on
         });
         if *linked {
             let mut fds = Vec::new();
-            match fd_passing::receive(link, &mut [0; 1], &mut fds) {
+            match fd_passing::receive(cell_socket, &mut [0; 1], &mut fds) {
                 Ok(1) => channels.extend(fds.pop().map(RelayChannel::new)),
-                Ok(_) | Err(_) => drain_and_exit(&channels, outer),
+                Ok(_) | Err(_) => drain_and_exit(&channels, shared),
             }
         }
     }
 }
 
 /// Exits when the data that programs sent before they ended is delivered.
-fn drain_and_exit(channels: &[RelayChannel], outer: &Arc<RelayShared>) -> ! {
-    channels.iter().for_each(|channel| channel.accept_remaining(outer));
-    let by = Instant::now() + DELIVERY_GRACE;
+fn drain_and_exit(channels: &[RelayChannel], shared: &Arc<RelayShared>) -> ! {
+    channels.iter().for_each(|channel| channel.accept_remaining(shared));
+    let deadline = Instant::now() + DELIVERY_GRACE;
     // ends: when the time is up at the latest
-    while outer.connections.load(Ordering::Relaxed) > 0 && Instant::now() < by {
+    while shared.connections.load(Ordering::Relaxed) > 0 && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }
     confined::exit(0)
@@ -141,12 +144,12 @@ fn drain_and_exit(channels: &[RelayChannel], outer: &Arc<RelayShared>) -> ! {
 
 /// Waits for an event. Returns flags: the cell, each channel, each listener. Listeners are skipped if no connection
 /// can be accepted now.
-fn wait_for_events(link: BorrowedFd<'_>, channels: &[RelayChannel], rests: bool) -> Vec<bool> {
-    let doors = channels.iter().flat_map(|channel| &channel.listeners).filter(|_| !rests);
-    let mut all = vec![PollFd::from_borrowed_fd(link, PollFlags::IN)];
+fn wait_for_events(cell_socket: BorrowedFd<'_>, channels: &[RelayChannel], paused: bool) -> Vec<bool> {
+    let listeners = channels.iter().flat_map(|channel| &channel.listeners).filter(|_| !paused);
+    let mut all = vec![PollFd::from_borrowed_fd(cell_socket, PollFlags::IN)];
     all.extend(channels.iter().map(|channel| PollFd::new(&channel.socket, PollFlags::IN)));
-    all.extend(doors.map(|door| PollFd::new(&door.socket, PollFlags::IN)));
-    match poll(&mut all, rests.then_some(&SLOT_CHECK_INTERVAL)) {
+    all.extend(listeners.map(|listener| PollFd::new(&listener.socket, PollFlags::IN)));
+    match poll(&mut all, paused.then_some(&SLOT_CHECK_INTERVAL)) {
         Ok(_) => all.iter().map(|fd| !fd.revents().is_empty()).collect(),
         Err(_) => Vec::new(),
     }
@@ -172,11 +175,11 @@ impl RelayChannel {
     }
 
     /// Accepts the connections that were waiting when the run ended.
-    fn accept_remaining(&self, outer: &Arc<RelayShared>) {
-        let has_room = || outer.connections.load(Ordering::Relaxed) < MAX_CONNECTIONS;
-        for door in &self.listeners {
+    fn accept_remaining(&self, shared: &Arc<RelayShared>) {
+        let has_room = || shared.connections.load(Ordering::Relaxed) < MAX_CONNECTIONS;
+        for listener in &self.listeners {
             // ends: no program is left that could connect
-            while has_room() && door.accept_one(self, outer) == AcceptOutcome::Accepted {}
+            while has_room() && listener.accept_one(self, shared) == AcceptOutcome::Accepted {}
         }
     }
 }
@@ -192,7 +195,7 @@ enum AcceptOutcome {
 
 impl RelayListener {
     /// Accepts one connection.
-    fn accept_one(&self, channel: &RelayChannel, outer: &Arc<RelayShared>) -> AcceptOutcome {
+    fn accept_one(&self, channel: &RelayChannel, shared: &Arc<RelayShared>) -> AcceptOutcome {
         let inner = match self.socket.accept() {
             Ok((inner, _)) => inner,
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
@@ -200,10 +203,10 @@ impl RelayListener {
             }
             Err(_) => return AcceptOutcome::NoRoom,
         };
-        let (to, channel, busy) =
-            (Arc::clone(&self.target), Arc::clone(&channel.socket), ConnectionSlot::new(outer));
+        let (target, channel, slot) =
+            (Arc::clone(&self.target), Arc::clone(&channel.socket), ConnectionSlot::new(shared));
         let connection = move || {
-            forward_connection(inner, &to, &channel, &busy.0.hosts);
+            forward_connection(inner, &target, &channel, &slot.0.hosts);
         };
         match std::thread::Builder::new().stack_size(THREAD_STACK_BYTES).spawn(connection) {
             Ok(_) => AcceptOutcome::Accepted,
@@ -216,9 +219,9 @@ impl RelayListener {
 struct ConnectionSlot(Arc<RelayShared>);
 
 impl ConnectionSlot {
-    fn new(outer: &Arc<RelayShared>) -> Self {
-        outer.connections.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(outer))
+    fn new(shared: &Arc<RelayShared>) -> Self {
+        shared.connections.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(shared))
     }
 }
 
@@ -231,8 +234,8 @@ impl Drop for ConnectionSlot {
 fn forward_connection(inner: TcpStream, (host, port): &(String, u16), channel: &OwnedFd, hosts: &HostRules) {
     match dial::dial(hosts, host, *port) {
         Ok(outer) => forward_bytes::forward_bytes(inner, outer, channel),
-        Err(missed) => {
-            if let dial::DialFault::Refused(refusal) = missed {
+        Err(fault) => {
+            if let dial::DialFault::Refused(refusal) = fault {
                 let mut out = MessageEncoder::new();
                 refusal.write(&mut out);
                 // Sent before the caller sees the failure.

@@ -12,7 +12,7 @@ use super::scratch;
 /// Restores mounts that were lost because a process outside replaced their mount points, as a save, a `git checkout`
 /// and a `git clean` do. Returns their paths.
 pub(crate) fn remount_lost(plan: &CellPlan) -> Result<Vec<PathBuf>> {
-    let mut renewed = Vec::new();
+    let mut remounted = Vec::new();
     for mount in &plan.mounts {
         match (&mount.content, mount_state(&mount.at)) {
             (_, MountState::Mounted) => continue,
@@ -28,7 +28,7 @@ pub(crate) fn remount_lost(plan: &CellPlan) -> Result<Vec<PathBuf>> {
                     continue;
                 }
                 match prepare(mount, &mut Vec::new()).and_then(|ready| attach(&ready)) {
-                    Ok(()) => renewed.push(mount.at.clone()),
+                    Ok(()) => remounted.push(mount.at.clone()),
                     Err(Errno::NOENT | Errno::NOTDIR) => {}
                     Err(errno) => return Err(errno),
                 }
@@ -39,7 +39,7 @@ pub(crate) fn remount_lost(plan: &CellPlan) -> Result<Vec<PathBuf>> {
             | MountContent::Overlay { .. } => {}
         }
     }
-    Ok(renewed)
+    Ok(remounted)
 }
 
 /// Hides the denied paths that are not hidden.

@@ -111,14 +111,15 @@ pub(crate) struct RootConfiguration {
 impl RootConfiguration {
     /// Searches the configuration of `root`, one of the writable roots.
     pub(crate) fn scan(root: &Path, confinement: &Confinement) -> Self {
-        let mut walk = ConfigurationWalk { root, confinement, found: Self::default(), searched: BTreeSet::new() };
+        let mut walk =
+            ConfigurationWalk { root, confinement, found: Self::default(), searched: BTreeSet::new() };
         walk.search_project();
         for home in confinement.user_homes().filter(|home| home.starts_with(root)) {
             walk.search_home(home);
         }
         let mut found = walk.found;
-        let RootConfiguration { linked_paths: places, code, .. } = &mut found;
-        code.retain(|path, _| !places.keys().any(|place| path.starts_with(place)));
+        let RootConfiguration { linked_paths, code, .. } = &mut found;
+        code.retain(|path, _| !linked_paths.keys().any(|place| path.starts_with(place)));
         found
     }
 
@@ -177,7 +178,11 @@ impl ConfigurationWalk<'_> {
         let top = |name: &str| name.split('/').next().is_some_and(|first| names.contains(OsStr::new(first)));
         for name in names.iter().map(Path::new) {
             if let Some(HostFile { role: HostFileRole::Configuration, when }) = host_file_by_name(name) {
-                self.search_piece(&ConfigurationPiece { top: &self.root.join(name), when: &when, reads_texts: true });
+                self.search_piece(&ConfigurationPiece {
+                    top: &self.root.join(name),
+                    when: &when,
+                    reads_texts: true,
+                });
             }
         }
         for (name, when) in NESTED_CONFIGURATION.iter().filter(|(name, _)| top(name)) {
@@ -204,10 +209,10 @@ impl ConfigurationWalk<'_> {
             if let Some(HostFile { role: HostFileRole::Configuration, when }) =
                 self.confinement.host_file(&path).filter(|_| is_there)
             {
-                let unread = self.found.truncated;
+                let truncated = self.found.truncated;
                 self.search_piece(&ConfigurationPiece { top: &path, when: &when, reads_texts: false });
                 // Version managers and editor extensions are large, and have no links to the outside.
-                self.found.truncated = unread;
+                self.found.truncated = truncated;
             }
         }
         for name in SHELL_STARTUP_FILES {
@@ -308,7 +313,7 @@ impl ConfigurationWalk<'_> {
     }
 
     /// Records the files that the text at `path` names.
-    fn record_named_files(&mut self, path: &Path, when: &str, counts: NamedFileScope) {
+    fn record_named_files(&mut self, path: &Path, when: &str, scope: NamedFileScope) {
         if self.found.stamped_texts.len() >= MAX_TEXTS || !should_read(path) {
             return;
         }
@@ -318,14 +323,17 @@ impl ConfigurationWalk<'_> {
         }
         let home = self.confinement.home.as_deref();
         let named =
-            ConfigurationText { file: path, text: &text, root: self.root, home, scope: counts }.find_named_files();
+            ConfigurationText { file: path, text: &text, root: self.root, home, scope }.find_named_files();
         for file in named.into_iter().filter(|file| file != path) {
             let file = crate::fs::canonicalize_existing(&file);
-            let plays_none = || match self.confinement.host_file(&file) {
+            let is_not_configuration = || match self.confinement.host_file(&file) {
                 Some(HostFile { role: HostFileRole::Configuration, .. }) => false,
                 Some(HostFile { role: HostFileRole::Code, .. }) | None => true,
             };
-            if self.found.code.len() < MAX_NAMED_FILES && file.starts_with(self.root) && plays_none() {
+            if self.found.code.len() < MAX_NAMED_FILES
+                && file.starts_with(self.root)
+                && is_not_configuration()
+            {
                 self.found.code.entry(file).or_insert_with(|| when.to_owned());
             }
         }

@@ -29,7 +29,8 @@ const MAX_WATCHED_FILES: usize = 1_000;
 /// The maximum number of files in a directory that a link named like configuration leads to.
 const MAX_BEHIND_LINK: usize = 100;
 /// Large directories with third-party files.
-const THIRD_PARTY_DIRECTORIES: &[&str] = &["node_modules", "target", "vendor", ".venv", "venv", "site-packages"];
+const THIRD_PARTY_DIRECTORIES: &[&str] =
+    &["node_modules", "target", "vendor", ".venv", "venv", "site-packages"];
 /// Names in a git directory, of which each has at least two.
 const GIT_DIRECTORY_NAMES: &[&str] = &["HEAD", "objects", "refs", "commondir"];
 
@@ -87,20 +88,20 @@ pub(crate) fn scan_roots(
     writable: &[PathBuf],
     deny: &DenyRead,
 ) -> RootScan {
-    let mut seen = RootScan { writable: writable.to_vec(), ..RootScan::default() };
+    let mut scan = RootScan { writable: writable.to_vec(), ..RootScan::default() };
     let mut left = MAX_ENTRIES;
     let mut walked: Vec<PathBuf> = Vec::new();
     for root in roots {
         if !walked.iter().any(|before| root.starts_with(before)) {
-            seen.walk(&root, deny, &mut left);
+            scan.walk(&root, deny, &mut left);
             walked.push(root);
         }
     }
     // Only so many repositories can be writable. The oldest belong to the user rather than to a command.
-    seen.trees.sort_by_cached_key(|tree| {
+    scan.trees.sort_by_cached_key(|tree| {
         (!walked.contains(tree), birth_time(&tree.join(".git")), depth(tree), tree.clone())
     });
-    seen
+    scan
 }
 
 impl RootScan {

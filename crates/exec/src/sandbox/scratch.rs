@@ -59,7 +59,7 @@ impl Scratch {
         // Prevents other sessions from sweeping the new directory before it is locked.
         let held = open_directory(&all)?;
         // A command that sees the directory may hold its lock to obstruct this: then nothing is swept.
-        let left = if lock_all(&held) { remove_abandoned(&all) } else { Vec::new() };
+        let recovery_notes = if lock_all(&held) { remove_abandoned(&all) } else { Vec::new() };
         // ends: some name is free
         for _ in 0..100 {
             let path = all.join(format!("{:016x}", random()?));
@@ -83,7 +83,7 @@ impl Scratch {
                 placeholders: Mutex::default(),
                 possible_placeholders: Mutex::default(),
                 layers: AtomicUsize::new(0),
-                recovery_notes: Mutex::new(left),
+                recovery_notes: Mutex::new(recovery_notes),
                 overlap: RunOverlap::default(),
             });
         }
@@ -119,11 +119,11 @@ impl Scratch {
     /// Returns the path that commands see for the host's `path`: their `/tmp` is in this directory.
     pub(crate) fn inside(&self, path: &Path, tier: Tier) -> PathBuf {
         let places = [(self.tmp(), "/tmp"), (self.var_tmp(), "/var/tmp")];
-        let spelled = places.iter().find_map(|(own, place)| {
+        let inside_path = places.iter().find_map(|(own, place)| {
             let below = path.strip_prefix(own).ok()?;
             Some(Path::new(place).components().chain(below.components()).collect())
         });
-        spelled.filter(|_| tier >= Tier::Namespaces).unwrap_or_else(|| path.to_owned())
+        inside_path.filter(|_| tier >= Tier::Namespaces).unwrap_or_else(|| path.to_owned())
     }
 
     /// Returns the name of a new layer. Several cells may use this directory, and no two overlays may share a layer.
@@ -144,7 +144,8 @@ impl Scratch {
     /// Records that commands run.
     pub(crate) fn mark_used(&self) {
         let now = Timestamps { last_access: NOW, last_modification: NOW };
-        let _not_noted = rustix::fs::utimensat(CWD, self.path.join(WATCHED_PLACES_FILE), &now, AtFlags::empty());
+        let _not_noted =
+            rustix::fs::utimensat(CWD, self.path.join(WATCHED_PLACES_FILE), &now, AtFlags::empty());
     }
 
     /// Registers paths that supervisors may hold later: they are checked when the session ends.
@@ -158,7 +159,9 @@ impl Scratch {
         let make = || mkdir(path, Mode::from_raw_mode(0o755));
         // The owner of a directory can make it writable: so does this process, temporarily.
         let made = make()
-            .or_else(|errno| if errno == Errno::ACCESS { with_writable_parent(path, make) } else { Err(errno) })
+            .or_else(
+                |errno| if errno == Errno::ACCESS { with_writable_parent(path, make) } else { Err(errno) },
+            )
             .is_ok();
         let Ok(held) = open_directory(path) else { return false };
         if made {
@@ -249,7 +252,10 @@ pub(crate) fn hold_place(path: &Path) -> rustix::io::Result<bool> {
 }
 
 /// Runs `work` while the parent directory of `path` is writable. The parent need not be readable.
-fn with_writable_parent(path: &Path, work: impl FnOnce() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
+fn with_writable_parent(
+    path: &Path,
+    work: impl FnOnce() -> rustix::io::Result<()>,
+) -> rustix::io::Result<()> {
     let above = super::git::sys::open_path(path.parent().ok_or(Errno::ACCESS)?)?;
     super::set_aside::with_writable(&above, work)
 }
@@ -328,7 +334,8 @@ fn find_suffixed_base(above: &Path) -> Option<PathBuf> {
     /// Bounds the search if another user fills the directory.
     const MAX_ENTRIES_SEARCHED: usize = 10_000;
     let beginning = format!("{}-", base_name());
-    let entries = Dir::read_from(open_directory(above).ok()?).ok()?.filter_map(Result::ok).take(MAX_ENTRIES_SEARCHED);
+    let entries =
+        Dir::read_from(open_directory(above).ok()?).ok()?.filter_map(Result::ok).take(MAX_ENTRIES_SEARCHED);
     let names = entries.filter_map(|entry| entry.file_name().to_str().map(str::to_owned).ok());
     let paths = names.filter(|name| name.starts_with(&beginning)).map(|name| above.join(name));
     paths.filter(|path| is_private_directory(path)).min()
@@ -351,8 +358,8 @@ fn random() -> io::Result<u64> {
 /// Removes the leftovers of killed sessions. Returns notes about planted files that a program of the user's would
 /// obey.
 fn remove_abandoned(all: &Path) -> Vec<String> {
-    let mut left = Vec::new();
-    let Ok(Ok(entries)) = open_directory(all).map(Dir::read_from) else { return left };
+    let mut notes = Vec::new();
+    let Ok(Ok(entries)) = open_directory(all).map(Dir::read_from) else { return notes };
     for entry in entries.filter_map(Result::ok) {
         let Ok(name) = entry.file_name().to_str() else { continue };
         if name.starts_with('.') {
@@ -366,10 +373,10 @@ fn remove_abandoned(all: &Path) -> Vec<String> {
         for noted in recorded_placeholders(&path) {
             remove_marked_placeholder(&noted);
         }
-        left.extend(set_aside_planted(&path));
+        notes.extend(set_aside_planted(&path));
         remove_tree(&path);
     }
-    left
+    notes
 }
 
 /// Renames files that the commands of a killed session planted at its watched locations.

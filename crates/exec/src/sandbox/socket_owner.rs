@@ -45,8 +45,8 @@ const COOKIE_BYTES: u64 = 8;
 impl BoundSockets {
     /// Must be created before the cell enters its own network.
     pub(crate) fn new(own_network: bool) -> Result<Self> {
-        let notes = memfd_create("toolgate-sockets", MemfdFlags::CLOEXEC)?;
-        Ok(Self { own_network, outer_netlink: open_sock_diag().ok(), cookie_file: notes })
+        let cookie_file = memfd_create("toolgate-sockets", MemfdFlags::CLOEXEC)?;
+        Ok(Self { own_network, outer_netlink: open_sock_diag().ok(), cookie_file })
     }
 
     /// Returns true if the kernel lists sockets here.
@@ -76,9 +76,9 @@ impl BoundSockets {
         if outside.is_empty() {
             return Ok(SocketOwner::Unbound);
         }
-        let noted = if self.own_network { Vec::new() } else { self.recorded_cookies()? };
+        let recorded = if self.own_network { Vec::new() } else { self.recorded_cookies()? };
         // A file is bound once. Other sockets listed with it are accepted connections, which are never bound.
-        let ours = outside.iter().any(|number| noted.contains(number));
+        let ours = outside.iter().any(|number| recorded.contains(number));
         Ok(if ours { SocketOwner::Ours } else { SocketOwner::Others })
     }
 
@@ -89,30 +89,31 @@ impl BoundSockets {
     }
 
     fn add(&self, socket: &OwnedFd) -> Result<()> {
-        let number = socket_cookie(socket)?;
+        let cookie = socket_cookie(socket)?;
         let _one_at_a_time = BoundSocketsLock::new(&self.cookie_file)?;
-        let mut noted = self.recorded_cookies()?;
-        if noted.contains(&number) {
+        let mut recorded = self.recorded_cookies()?;
+        if recorded.contains(&cookie) {
             return Ok(());
         }
-        if noted.len() as u64 >= MAX_RECORDED_COOKIES {
-            let mut there = Vec::new();
-            for_each_unix_socket(self.outer_netlink()?, |socket| there.push(socket.cookie))?;
-            there.sort_unstable();
-            noted.retain(|number| there.binary_search(number).is_ok());
+        if recorded.len() as u64 >= MAX_RECORDED_COOKIES {
+            let mut listed_cookies = Vec::new();
+            for_each_unix_socket(self.outer_netlink()?, |socket| listed_cookies.push(socket.cookie))?;
+            listed_cookies.sort_unstable();
+            recorded.retain(|number| listed_cookies.binary_search(number).is_ok());
             ftruncate(&self.cookie_file, 0)?;
-            let kept: Vec<u8> = noted.iter().flat_map(|number| number.to_ne_bytes()).collect();
+            let kept: Vec<u8> = recorded.iter().flat_map(|number| number.to_ne_bytes()).collect();
             pwrite(&self.cookie_file, &kept, 0)?;
         }
-        if (noted.len() as u64) < MAX_RECORDED_COOKIES {
-            pwrite(&self.cookie_file, &number.to_ne_bytes(), noted.len() as u64 * COOKIE_BYTES)?;
+        if (recorded.len() as u64) < MAX_RECORDED_COOKIES {
+            pwrite(&self.cookie_file, &cookie.to_ne_bytes(), recorded.len() as u64 * COOKIE_BYTES)?;
         }
         Ok(())
     }
 
     fn recorded_cookies(&self) -> Result<Vec<u64>> {
         let length = u64::try_from(fstat(&self.cookie_file)?.st_size).unwrap_or_default();
-        let mut bytes = vec![0; usize::try_from(length.min(MAX_RECORDED_COOKIES * COOKIE_BYTES)).unwrap_or_default()];
+        let mut bytes =
+            vec![0; usize::try_from(length.min(MAX_RECORDED_COOKIES * COOKIE_BYTES)).unwrap_or_default()];
         let read = pread(&self.cookie_file, &mut bytes[..], 0)?;
         let numbers = bytes[..read].chunks_exact(size_of::<u64>()).filter_map(|bytes| bytes.try_into().ok());
         Ok(numbers.map(u64::from_ne_bytes).collect())
@@ -194,9 +195,11 @@ struct ListedSocket {
 }
 
 /// Returns the cookies of the sockets that are bound to `file`.
-fn cookies_bound_to(talk: &OwnedFd, file: &SocketFile) -> Result<Vec<u64>> {
+fn cookies_bound_to(diag_socket: &OwnedFd, file: &SocketFile) -> Result<Vec<u64>> {
     let mut numbers = Vec::new();
-    for_each_unix_socket(talk, |socket| numbers.extend((socket.file == Some(*file)).then_some(socket.cookie)))?;
+    for_each_unix_socket(diag_socket, |socket| {
+        numbers.extend((socket.file == Some(*file)).then_some(socket.cookie))
+    })?;
     Ok(numbers)
 }
 
@@ -216,14 +219,14 @@ const UDIAG_SHOW_VFS: u32 = 2;
 const MAX_ANSWERS: usize = 1 << 16;
 
 /// Calls `hear` with every unix socket.
-fn for_each_unix_socket(talk: &OwnedFd, mut hear: impl FnMut(ListedSocket)) -> Result<()> {
+fn for_each_unix_socket(diag_socket: &OwnedFd, mut each: impl FnMut(ListedSocket)) -> Result<()> {
     let mut bytes = vec![0; 32 << 10];
     // Discards the rest of an unfinished earlier answer.
-    while recv(talk, &mut bytes[..], RecvFlags::DONTWAIT).is_ok_and(|(_, read)| read > 0) {}
-    send(talk, &build_request(), SendFlags::empty())?;
+    while recv(diag_socket, &mut bytes[..], RecvFlags::DONTWAIT).is_ok_and(|(_, read)| read > 0) {}
+    send(diag_socket, &build_request(), SendFlags::empty())?;
     // ends: with the list, which has an end
     for _ in 0..MAX_ANSWERS {
-        let (_, read) = recv(talk, &mut bytes[..], RecvFlags::empty())?;
+        let (_, read) = recv(diag_socket, &mut bytes[..], RecvFlags::empty())?;
         let mut rest = bytes.get(..read).ok_or(Errno::MSGSIZE)?;
         // ends: every message has a length
         while let Some((kind, body, next)) = split_message(rest) {
@@ -231,7 +234,7 @@ fn for_each_unix_socket(talk: &OwnedFd, mut hear: impl FnMut(ListedSocket)) -> R
             match kind {
                 NLMSG_DONE => return Ok(()),
                 NLMSG_ERROR => return Err(Errno::OPNOTSUPP),
-                _ => hear(parse_socket(body).ok_or(Errno::IO)?),
+                _ => each(parse_socket(body).ok_or(Errno::IO)?),
             }
         }
     }
@@ -264,7 +267,7 @@ fn split_message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
 }
 
 fn parse_socket(body: &[u8]) -> Option<ListedSocket> {
-    let number_of = u64::from(read_u32(body, 8)?) | u64::from(read_u32(body, 12)?) << 32;
+    let cookie = u64::from(read_u32(body, 8)?) | u64::from(read_u32(body, 12)?) << 32;
     let (mut rest, mut file) = (body.get(UNIX_DIAG_HEADER_BYTES..)?, None);
     // ends: every part has a length
     while let (Some(length), Some(kind)) = (rest.get(..2), rest.get(2..4)) {
@@ -275,7 +278,7 @@ fn parse_socket(body: &[u8]) -> Option<ListedSocket> {
         }
         rest = rest.get(padded(length)..).unwrap_or_default();
     }
-    Some(ListedSocket { cookie: number_of, file })
+    Some(ListedSocket { cookie, file })
 }
 
 fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {

@@ -132,7 +132,8 @@ pub(crate) fn landlock_allow(ruleset: impl AsFd, path: impl AsFd, rights: u64) -
     let rule = PathBeneathRule { rights, fd: path.as_fd().as_raw_fd() };
     let fd = libc::c_long::from(ruleset.as_fd().as_raw_fd());
     // SAFETY: the structure has the kernel's packed layout, and lives as long as the call.
-    check_result(unsafe { libc::syscall(libc::SYS_landlock_add_rule, fd, 1_i64, &raw const rule, 0_i64) }).map(drop)
+    check_result(unsafe { libc::syscall(libc::SYS_landlock_add_rule, fd, 1_i64, &raw const rule, 0_i64) })
+        .map(drop)
 }
 
 /// Applies the ruleset to this process and its descendants. Allocates nothing.
@@ -232,20 +233,24 @@ const NOTIF_ID_VALID_IOCTL: u64 = 0x4008_2102;
 
 /// Receives the next waiting call; an error if none waits any more.
 pub(crate) fn receive_notification(listener: impl AsFd) -> Result<SeccompNotification> {
-    let mut asked = SeccompNotification::default();
+    let mut notification = SeccompNotification::default();
     // SAFETY: the structure has the kernel's layout, and is all zero as required.
-    check_result(unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), NOTIF_RECV_IOCTL, &raw mut asked) }.into())?;
-    Ok(asked)
+    check_result(
+        unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), NOTIF_RECV_IOCTL, &raw mut notification) }.into(),
+    )?;
+    Ok(notification)
 }
 
 /// Returns true if the call still waits: only then does the memory that was read belong to its caller.
-pub(crate) fn is_still_waiting(listener: impl AsFd, asked: &SeccompNotification) -> bool {
+pub(crate) fn is_still_waiting(listener: impl AsFd, notification: &SeccompNotification) -> bool {
     // SAFETY: the argument is the id of a call.
-    unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), NOTIF_ID_VALID_IOCTL, &raw const asked.id) == 0 }
+    unsafe {
+        libc::ioctl(listener.as_fd().as_raw_fd(), NOTIF_ID_VALID_IOCTL, &raw const notification.id) == 0
+    }
 }
 
 /// Answers the call. If it no longer waits, nothing happens.
-pub(crate) fn respond(listener: impl AsFd, asked: &SeccompNotification, answer: SeccompAnswer) {
+pub(crate) fn respond(listener: impl AsFd, notification: &SeccompNotification, answer: SeccompAnswer) {
     #[repr(C)]
     struct SeccompResponse {
         id: u64,
@@ -258,7 +263,7 @@ pub(crate) fn respond(listener: impl AsFd, asked: &SeccompNotification, answer: 
         SeccompAnswer::Done => (0, 0),
         SeccompAnswer::Fails(errno) => (-errno.raw_os_error(), 0),
     };
-    let response = SeccompResponse { id: asked.id, value: 0, error, flags };
+    let response = SeccompResponse { id: notification.id, value: 0, error, flags };
     // SAFETY: the structure has the kernel's layout.
     unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), NOTIF_SEND_IOCTL, &raw const response) };
 }

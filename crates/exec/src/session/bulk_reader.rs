@@ -90,8 +90,8 @@ impl BulkReader {
         #[expect(clippy::disallowed_methods, reason = "it reads for a session, not for a call")]
         let thread = tokio::task::spawn_blocking(move || {
             let _counted = counted;
-            let still = read_burst(&pipe, &session, stream, &stopped);
-            (still == PipeState::Open).then_some(pipe)
+            let pipe_state = read_burst(&pipe, &session, stream, &stopped);
+            (pipe_state == PipeState::Open).then_some(pipe)
         });
         Ok(Self { thread, stop })
     }
@@ -109,23 +109,28 @@ impl Drop for BulkReader {
     }
 }
 
-fn read_burst(pipe: &OwnedFd, session: &ProcessSession, stream: CapturedStream, stop: &AtomicBool) -> PipeState {
-    let mut told = Instant::now();
+fn read_burst(
+    pipe: &OwnedFd,
+    session: &ProcessSession,
+    stream: CapturedStream,
+    stop: &AtomicBool,
+) -> PipeState {
+    let mut notified_at = Instant::now();
     let wait = Timespec::try_from(BURST_END_TIMEOUT).ok();
-    let mut still = PipeState::Open;
+    let mut pipe_state = PipeState::Open;
     // ends: with the output, with the burst, or when it is stopped
-    while still == PipeState::Open && !stop.load(Ordering::Relaxed) && session.state.lock().may_read() {
+    while pipe_state == PipeState::Open && !stop.load(Ordering::Relaxed) && session.state.lock().may_read() {
         if poll(&mut [PollFd::new(pipe, PollFlags::IN)], wait.as_ref()) == Ok(0) {
             break;
         }
         let read = read_once(session, stream, |chunk| Ok(rustix::io::read(pipe, chunk)?));
-        still = read.unwrap_or(PipeState::Open);
+        pipe_state = read.unwrap_or(PipeState::Open);
         // Notifying the waiting tasks of every read would take longer than the reads.
-        if told.elapsed() > NOTIFY_INTERVAL {
+        if notified_at.elapsed() > NOTIFY_INTERVAL {
             session.changed.send_replace(());
-            told = Instant::now();
+            notified_at = Instant::now();
         }
     }
     session.changed.send_replace(());
-    still
+    pipe_state
 }

@@ -237,7 +237,7 @@ impl ProcessSession {
     pub(crate) async fn begin(
         id: u32,
         command: ProcessCommand,
-        about: SessionOrigin,
+        origin: SessionOrigin,
         capture: Capture,
         spawner: &Spawner,
         permit: &Permit,
@@ -246,16 +246,16 @@ impl ProcessSession {
         let size = if let Stdio::Terminal(size) = command.stdio { size } else { PtySize::default() };
         let fd = process.pipes.terminal.as_ref().map(|terminal| Arc::clone(terminal.get_ref()));
         let terminal = fd.map(|fd| SessionTerminal { fd, size, recent: VecDeque::new() });
-        let listens = !matches!(command.stdio, Stdio::NoInput | Stdio::FileInput(_));
+        let accepts_input = !matches!(command.stdio, Stdio::NoInput | Stdio::FileInput(_));
         let state = ProcessSessionState::new(
             capture,
-            listens,
+            accepts_input,
             terminal,
             SessionConfinement::from_process(&mut process),
         );
         let session = Arc::new(Self {
             id,
-            origin: about,
+            origin,
             started_at: Instant::now(),
             state: Mutex::new(state),
             changed: watch::Sender::new(()),
@@ -476,7 +476,9 @@ impl ProcessSessionState {
         }
         if let Some(streamed) = &mut self.streamed {
             match streamed.back_mut() {
-                Some((last, piece)) if *last == stream && piece.len() < MAX_PIECE_BYTES => piece.extend(bytes),
+                Some((last, piece)) if *last == stream && piece.len() < MAX_PIECE_BYTES => {
+                    piece.extend(bytes)
+                }
                 _ => streamed.push_back((stream, bytes.to_owned())),
             }
         }

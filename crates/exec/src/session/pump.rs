@@ -119,8 +119,17 @@ pub(super) enum PipeState {
 impl PumpLoop {
     fn new(session: Arc<ProcessSession>, process: RunningProcess) -> Self {
         let work = session.work.subscribe();
-        let look_at = session.state.lock().confined.is_watched().then(|| Instant::now() + HOST_FILE_CHECK_INTERVAL);
-        Self { session, process, work, leader_exited_at: None, burst_detector: BurstDetector::new(), bulk_reader: None, next_host_file_check: look_at }
+        let next_host_file_check =
+            session.state.lock().confined.is_watched().then(|| Instant::now() + HOST_FILE_CHECK_INTERVAL);
+        Self {
+            session,
+            process,
+            work,
+            leader_exited_at: None,
+            burst_detector: BurstDetector::new(),
+            bulk_reader: None,
+            next_host_file_check,
+        }
     }
 
     async fn run(mut self, command: &ProcessCommand) {
@@ -128,7 +137,13 @@ impl PumpLoop {
         loop {
             self.forward_orders().await;
             match self.next_event().await {
-                PumpEvent::Report(Some(SupervisorReport::AllExited { used, ended, more, again, touched })) => {
+                PumpEvent::Report(Some(SupervisorReport::AllExited {
+                    used,
+                    ended,
+                    more,
+                    again,
+                    touched,
+                })) => {
                     self.drain_output().await;
                     tracing::debug!("all processes of the command ended");
                     let over = |exit| SessionStage::Over { exit, used, ended, more };
@@ -170,8 +185,11 @@ impl PumpLoop {
             SupervisorReport::Exited { status, left } => {
                 let now = Instant::now();
                 state.ended_at = Some(now);
-                state.stage =
-                    SessionStage::LeaderExited { exit: ProcessExit::from_status(status), left, settled: false };
+                state.stage = SessionStage::LeaderExited {
+                    exit: ProcessExit::from_status(status),
+                    left,
+                    settled: false,
+                };
                 self.leader_exited_at = (left > 0).then_some(now);
             }
             SupervisorReport::Stuck { left } => state.stuck = left,
@@ -198,7 +216,7 @@ impl PumpLoop {
         }
         if let Some(open) = pipe.take() {
             match BulkReader::begin(open, &self.session, stream) {
-                Ok(flood) => self.bulk_reader = Some((stream, flood)),
+                Ok(bulk_reader) => self.bulk_reader = Some((stream, bulk_reader)),
                 Err(back) => *pipe = back,
             }
         }
@@ -215,8 +233,11 @@ impl PumpLoop {
     fn finish(self, stage: impl FnOnce(ProcessExit) -> SessionStage, again: bool, touched: bool) {
         let mut state = self.session.state.lock();
         state.confined.finish(touched);
-        let exit =
-            if let SessionStage::LeaderExited { exit, .. } = state.stage { exit } else { ProcessExit::Code(-1) };
+        let exit = if let SessionStage::LeaderExited { exit, .. } = state.stage {
+            exit
+        } else {
+            ProcessExit::Code(-1)
+        };
         state.stage = stage(exit);
         state.ended_at.get_or_insert_with(Instant::now);
         state.input.open = false;
@@ -230,26 +251,30 @@ impl PumpLoop {
     async fn next_event(&mut self) -> PumpEvent {
         let (may_read, has_input, settled_at) = {
             let state = self.session.state.lock();
-            let settled_at = self.leader_exited_at.map(|at| (state.last_output.max(at) + QUIET_PERIOD).min(at + SETTLE_TIMEOUT));
+            let settled_at = self
+                .leader_exited_at
+                .map(|at| (state.last_output.max(at) + QUIET_PERIOD).min(at + SETTLE_TIMEOUT));
             (state.may_read(), !state.input.waiting.is_empty(), settled_at)
         };
-        let (session, work, flood, look_at) = (&*self.session, &mut self.work, &mut self.bulk_reader, self.next_host_file_check);
-        let RunningProcess { control_socket: talk, pipes: ProcessPipes { stdin, stdout, stderr, terminal }, .. } =
-            &mut self.process;
+        let (session, work, bulk_reader, next_host_file_check) =
+            (&*self.session, &mut self.work, &mut self.bulk_reader, self.next_host_file_check);
+        let RunningProcess {
+            control_socket, pipes: ProcessPipes { stdin, stdout, stderr, terminal }, ..
+        } = &mut self.process;
         let (stdout, stderr, terminal) = (stdout.as_ref(), stderr.as_ref(), terminal.as_ref());
         tokio::select! {
             // Output written to both streams at about the same time is read in a fixed order.
             biased;
-            report = talk.next_report() => PumpEvent::Report(report),
+            report = control_socket.next_report() => PumpEvent::Report(report),
             _ = work.changed() => PumpEvent::Work,
             () = wait_until_instant(settled_at), if settled_at.is_some() => PumpEvent::Settled,
-            () = wait_until_instant(look_at), if look_at.is_some() => PumpEvent::HostFileCheckDue,
+            () = wait_until_instant(next_host_file_check), if next_host_file_check.is_some() => PumpEvent::HostFileCheckDue,
             still = write_pipe(stdin.as_ref(), session), if has_input => PumpEvent::Wrote(still),
             still = write_terminal(terminal, session), if has_input => PumpEvent::Wrote(still),
             still = read_pipe(stdout, session, CapturedStream::Stdout), if may_read => PumpEvent::Read(CapturedStream::Stdout, still),
             still = read_pipe(stderr, session, CapturedStream::Stderr), if may_read => PumpEvent::Read(CapturedStream::Stderr, still),
             still = read_terminal(terminal, session, HangupMeaning::MayReopen), if may_read => PumpEvent::Read(CapturedStream::Terminal, still),
-            pipe = wait_for_bulk_reader(flood) => PumpEvent::BurstOver(pipe),
+            pipe = wait_for_bulk_reader(bulk_reader) => PumpEvent::BurstOver(pipe),
         }
     }
 
@@ -277,9 +302,9 @@ impl PumpLoop {
     async fn drain_output(&mut self) {
         let until = Instant::now() + DRAIN_TIMEOUT;
         // ends: with the burst, when nothing comes, or with the time
-        while let Some((stream, flood)) = &mut self.bulk_reader {
+        while let Some((stream, bulk_reader)) = &mut self.bulk_reader {
             let written = self.session.bytes_written(*stream);
-            match timeout(SETTLE_TIMEOUT, flood.finished()).await {
+            match timeout(SETTLE_TIMEOUT, bulk_reader.finished()).await {
                 Ok(pipe) => self.restore_pipe(pipe),
                 Err(_) if self.session.bytes_written(*stream) == written || Instant::now() > until => break,
                 Err(_) => {}
@@ -306,9 +331,11 @@ impl PumpLoop {
     }
 }
 
-async fn wait_for_bulk_reader(flood: &mut Option<(CapturedStream, BulkReader)>) -> Option<pipe::Receiver> {
-    match flood {
-        Some((_, flood)) => flood.finished().await,
+async fn wait_for_bulk_reader(
+    bulk_reader: &mut Option<(CapturedStream, BulkReader)>,
+) -> Option<pipe::Receiver> {
+    match bulk_reader {
+        Some((_, bulk_reader)) => bulk_reader.finished().await,
         None => pending().await,
     }
 }
@@ -321,7 +348,11 @@ async fn wait_until_instant(time: Option<Instant>) {
 }
 
 /// Reads once, into the session.
-async fn read_pipe(pipe: Option<&pipe::Receiver>, session: &ProcessSession, stream: CapturedStream) -> PipeState {
+async fn read_pipe(
+    pipe: Option<&pipe::Receiver>,
+    session: &ProcessSession,
+    stream: CapturedStream,
+) -> PipeState {
     let Some(pipe) = pipe else { return pending().await };
     // ends: with something read, or nothing more to read
     loop {
@@ -360,7 +391,9 @@ async fn read_terminal(
         };
         // A terminal that no process has open returns an error.
         match read_once(session, CapturedStream::Terminal, read) {
-            Some(PipeState::Closed) if hangup == HangupMeaning::MayReopen => sleep(REOPEN_CHECK_INTERVAL).await,
+            Some(PipeState::Closed) if hangup == HangupMeaning::MayReopen => {
+                sleep(REOPEN_CHECK_INTERVAL).await
+            }
             Some(still) => {
                 session.changed.send_replace(());
                 return still;
@@ -428,7 +461,10 @@ async fn write_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &Proc
     }
 }
 
-fn write_pending_input(session: &ProcessSession, write: impl FnOnce(&[u8]) -> io::Result<usize>) -> Option<PipeState> {
+fn write_pending_input(
+    session: &ProcessSession,
+    write: impl FnOnce(&[u8]) -> io::Result<usize>,
+) -> Option<PipeState> {
     let mut state = session.state.lock();
     let waiting = &mut state.input.waiting;
     let written = write(waiting.as_slices().0);

@@ -63,8 +63,8 @@ impl SessionConfinement {
             self.landed.add(layer.finish(touched));
         }
         // Ends with the run: the next run may treat existing files as the user's.
-        let told = self.watch.take().map(|mut watch| watch.finish(touched));
-        self.host_file_notes.extend(told.unwrap_or_default());
+        let notes = self.watch.take().map(|mut watch| watch.finish(touched));
+        self.host_file_notes.extend(notes.unwrap_or_default());
     }
 
     /// Returns true if the run is watched for files that take effect on the user's machine.
@@ -74,8 +74,8 @@ impl SessionConfinement {
 
     /// Sets aside files planted by now, while the run continues or after its supervisor is gone.
     pub(super) fn set_aside_new(&mut self) {
-        let told = self.watch.as_ref().map(HostFileWatch::set_aside_new);
-        self.host_file_notes.extend(told.unwrap_or_default());
+        let notes = self.watch.as_ref().map(HostFileWatch::set_aside_new);
+        self.host_file_notes.extend(notes.unwrap_or_default());
     }
 }
 
@@ -111,8 +111,8 @@ impl ProcessSession {
     /// Returns true if there are changes to land, or notes to report.
     pub fn has_pending_changes(&self) -> bool {
         let mut state = self.state.lock();
-        let SessionConfinement { layers, landed, host_file_notes: told, .. } = &mut state.confined;
-        !told.is_empty()
+        let SessionConfinement { layers, landed, host_file_notes, .. } = &mut state.confined;
+        !host_file_notes.is_empty()
             || *landed != LandedChanges::default()
             || layers.iter_mut().any(BorrowedLayer::has_pending_changes)
     }

@@ -63,7 +63,13 @@ struct SessionEntry {
 impl SessionTable {
     /// Allows at most `limit` sessions at a time. Their output goes to `spill` when it is too long.
     pub fn new(processes: Arc<SharedProcesses>, spill: Option<Arc<Spill>>, limit: usize) -> Self {
-        Self { processes, spill, limit: limit.max(1), table: Mutex::default(), reported_notes: Mutex::default() }
+        Self {
+            processes,
+            spill,
+            limit: limit.max(1),
+            table: Mutex::default(),
+            reported_notes: Mutex::default(),
+        }
     }
 
     /// Returns true if the note `text` about confinement was not reported yet, and records it.
@@ -80,12 +86,12 @@ impl SessionTable {
     pub async fn start(
         &self,
         command: ProcessCommand,
-        about: SessionOrigin,
+        origin: SessionOrigin,
         permit: &Permit,
     ) -> Result<(Arc<ProcessSession>, Pump), SpawnFault> {
-        let capture = Capture::new(self.spill.clone(), about.owner.clone());
+        let capture = Capture::new(self.spill.clone(), origin.owner.clone());
         let id = FIRST_SESSION_ID + self.processes.started.fetch_add(1, Ordering::Relaxed);
-        ProcessSession::begin(id, command, about, capture, self.spawner(), permit).await
+        ProcessSession::begin(id, command, origin, capture, self.spawner(), permit).await
     }
 
     /// Checks for room for another session; removes one that has ended if necessary.
@@ -115,7 +121,7 @@ impl SessionTable {
     /// Lets a session continue in its own task, and ends it when the time limit is over.
     pub fn adopt_until(&self, session: &Arc<ProcessSession>, mut pump: Pump, limit: Option<TimeLimit>) {
         let ended = Arc::clone(session);
-        let moved = async move {
+        let drive_pump = async move {
             if let Some(TimeLimit { max_run_time: after, deadline }) = limit {
                 if tokio::time::timeout_at(deadline.into(), &mut pump).await.is_ok() {
                     return;
@@ -128,8 +134,8 @@ impl SessionTable {
             clippy::disallowed_methods,
             reason = "a session outlives its call: it needs a task of its own"
         )]
-        let moved_by = tokio::spawn(moved).abort_handle();
-        let entry = SessionEntry { session: Arc::clone(session), pump_task: Some(moved_by) };
+        let pump_task = tokio::spawn(drive_pump).abort_handle();
+        let entry = SessionEntry { session: Arc::clone(session), pump_task: Some(pump_task) };
         self.table.lock().insert(session.id, entry);
     }
 
@@ -186,10 +192,10 @@ impl ProcessSession {
     }
 
     /// Waits until the condition `it` holds. Some task must be driving the session.
-    pub async fn wait_until(&self, it: impl Fn(&Self) -> bool) {
+    pub async fn wait_until(&self, condition: impl Fn(&Self) -> bool) {
         let mut changed = self.subscribe();
         // ends: when it holds; a session that is no longer driven is over
-        while !it(self) && changed.changed().await.is_ok() {}
+        while !condition(self) && changed.changed().await.is_ok() {}
     }
 }
 

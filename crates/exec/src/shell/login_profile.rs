@@ -60,7 +60,8 @@ impl LoginProfiles {
     ) -> Option<Arc<LoginProfile>> {
         let cell = Arc::clone(self.0.lock().entry(shell.clone()).or_default());
         let found = cell.get_or_init(|| async {
-            let found = timeout(PROFILE_TIMEOUT, probe_profile(shell, first, spawner, permit)).await.ok().flatten();
+            let found =
+                timeout(PROFILE_TIMEOUT, probe_profile(shell, first, spawner, permit)).await.ok().flatten();
             found.map(Arc::new)
         });
         found.await.clone()
@@ -139,7 +140,7 @@ async fn probe_profile(
 ) -> Option<LoginProfile> {
     let with = run_and_capture(shell, &state_script(shell.kind, true), first, spawner, permit).await?;
     let [_, variables, functions, options] = split_parts(&with)?;
-    let (mut aliases, mut masks) = (false, false);
+    let (mut has_aliases, mut sets_umask) = (false, false);
     let mut names = BTreeSet::new();
     let prelude = match shell.kind {
         ShellKind::Posix => None,
@@ -149,8 +150,8 @@ async fn probe_profile(
             let [_, _, no_functions, plain] = split_parts(&without)?;
             let functions = if functions == no_functions { &[] } else { functions };
             let changed = changed_options(options, plain);
-            aliases = changed.contains(&b"shopt -s expand_aliases".as_slice());
-            masks = changed.iter().any(|line| line.starts_with(b"umask "));
+            has_aliases = changed.contains(&b"shopt -s expand_aliases".as_slice());
+            sets_umask = changed.iter().any(|line| line.starts_with(b"umask "));
             names.extend(changed.iter().filter_map(|line| alias_name(line)));
             create_prelude(functions, &changed)?
         }
@@ -171,7 +172,7 @@ async fn probe_profile(
     // A variable that is only passed on is not the profile's, and may differ for the next command.
     exported.retain(|name, value| first.env.get(name) != Some(value));
     let admitted = OnceLock::new();
-    Some(LoginProfile { exported, unset, admitted, prelude, functions: names, has_aliases: aliases, sets_umask: masks })
+    Some(LoginProfile { exported, unset, admitted, prelude, functions: names, has_aliases, sets_umask })
 }
 
 /// Returns the flags and the script that make a shell print its state, with its profile or without.
@@ -189,10 +190,10 @@ fn state_script(kind: ShellKind, login: bool) -> (Vec<&'static str>, String) {
 }
 
 /// Splits the output at the marks. The part before the first mark is the profile's own output.
-fn split_parts(said: &[u8]) -> Option<[&[u8]; 4]> {
+fn split_parts(output: &[u8]) -> Option<[&[u8]; 4]> {
     let mark = PART_SEPARATOR.as_bytes();
     let mut parts = Vec::new();
-    let mut rest = said;
+    let mut rest = output;
     // ends: every round takes a mark out
     while let Some(at) = rest.windows(mark.len()).position(|window| window == mark) {
         parts.push(&rest[..at]);
@@ -254,9 +255,8 @@ async fn run_and_capture(
         () = &mut pump => {}
         () = session.wait_until(ended) => {}
     }
-    let TakenOutput { stage, output: said, .. } = session.take_output();
+    let TakenOutput { stage, output: captured, .. } = session.take_output();
     let done = ProcessExit::Code(0);
-    let whole =
-        matches!(stage, SessionStage::Over { exit, .. } | SessionStage::LeaderExited { exit, .. } if exit == done);
-    (whole && said.omitted == 0).then(|| [said.head, said.tail].concat())
+    let whole = matches!(stage, SessionStage::Over { exit, .. } | SessionStage::LeaderExited { exit, .. } if exit == done);
+    (whole && captured.omitted == 0).then(|| [captured.head, captured.tail].concat())
 }

@@ -111,12 +111,12 @@ pub struct ShellCommands {
 impl ShellCommands {
     /// Creates the builder with the variables in `host` that `environment` admits; `own` is the default shell.
     pub fn new(
-        own: Option<InstalledShell>,
+        default_shell: Option<InstalledShell>,
         environment: EnvironmentPolicy,
         host: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Self {
         let variables = environment.build(host);
-        Self { default_shell: own, environment, variables, login_profiles: LoginProfiles::default() }
+        Self { default_shell, environment, variables, login_profiles: LoginProfiles::default() }
     }
 
     /// Returns the shell for scripts if the model names none.
@@ -136,20 +136,22 @@ impl ShellCommands {
     ) -> ProcessCommand {
         let env = self.command_variables(&directory, &stdio);
         let mut command = ProcessCommand::new(argv, env, Arc::new(directory), stdio);
-        let Some((shell, is_login, script)) = parse_shell_script(&command.judged_argv) else { return command };
-        let done = match is_login {
+        let Some((shell, is_login, script)) = parse_shell_script(&command.judged_argv) else {
+            return command;
+        };
+        let profile = match is_login {
             true => self.login_profiles.load(&shell, &command, spawner, permit).await,
             false => None,
         };
-        if let Some(done) = &done {
-            command.argv = done.argv(&shell, &script).into_iter().map(OsString::from).collect();
-            command.prelude = done.prelude();
-            done.unset().iter().for_each(|name| drop(command.env.remove(name)));
-            command.env.extend(done.variables(&self.variables, &self.environment).clone());
+        if let Some(profile) = &profile {
+            command.argv = profile.argv(&shell, &script).into_iter().map(OsString::from).collect();
+            command.prelude = profile.prelude();
+            profile.unset().iter().for_each(|name| drop(command.env.remove(name)));
+            command.env.extend(profile.variables(&self.variables, &self.environment).clone());
             impose_variables(&mut command.env, &command.stdio);
         }
-        let is_defined = |name: &str| done.as_ref().is_some_and(|done| done.defines(name));
-        let knows_profile = done.is_some() || !is_login;
+        let is_defined = |name: &str| profile.as_ref().is_some_and(|done| done.defines(name));
+        let knows_profile = profile.is_some() || !is_login;
         if let Some(words) =
             simple_script::simple_words(&script).filter(|words| knows_profile && !is_defined(words[0]))
             && simple_script::is_program(

@@ -146,11 +146,12 @@ pub(super) fn simple_words(script: &str) -> Option<Vec<&str>> {
     let words: Vec<&str> = script.split(' ').filter(|word| !word.is_empty()).collect();
     let first = words.first()?;
     // `A=1 cmd` sets a variable; `=cmd` and `a=~` are special in zsh; `%1` is a job.
-    let own = first.contains('=') || first.starts_with(['%', '-', '+']) || SHELL_BUILTINS.contains(first);
+    let is_builtin =
+        first.contains('=') || first.starts_with(['%', '-', '+']) || SHELL_BUILTINS.contains(first);
     let expands = words.iter().any(|word| word.starts_with('='));
     // The program behaves like the builtin if no argument could be an option.
-    let says = *first == "echo" && !words[1..].iter().any(|word| word.starts_with('-'));
-    ((says || !own) && !expands).then_some(words)
+    let is_plain_echo = *first == "echo" && !words[1..].iter().any(|word| word.starts_with('-'));
+    ((is_plain_echo || !is_builtin) && !expands).then_some(words)
 }
 
 /// Returns true if `name` is a program, along `path` or at its own path, that the kernel can execute directly.

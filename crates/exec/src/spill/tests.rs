@@ -15,7 +15,13 @@ fn limited(base: &Path, limits: SpillLimits) -> Spill {
     Spill { limits, ..spill(base) }
 }
 
-const SMALL: SpillLimits = SpillLimits { max_file_bytes: 100, max_total_bytes: 250, max_files: 10, min_free_bytes: 0, step_bytes: 10 };
+const SMALL: SpillLimits = SpillLimits {
+    max_file_bytes: 100,
+    max_total_bytes: 250,
+    max_files: 10,
+    min_free_bytes: 0,
+    step_bytes: 10,
+};
 
 #[test]
 fn texts_are_kept_apart_and_for_their_owner() {
@@ -120,7 +126,8 @@ fn open_files_are_not_evicted() {
 #[test]
 fn a_full_disk_is_named() {
     let dir = tempfile::tempdir().unwrap();
-    let mut file = limited(dir.path(), SpillLimits { min_free_bytes: u64::MAX / 2, ..SMALL }).begin("x").unwrap();
+    let mut file =
+        limited(dir.path(), SpillLimits { min_free_bytes: u64::MAX / 2, ..SMALL }).begin("x").unwrap();
     file.append(b"x");
     assert_eq!((file.bytes_kept(), file.fault()), (0, Some("the disk is nearly full")));
     let Ok(full) = File::options().write(true).open("/dev/full") else { return };

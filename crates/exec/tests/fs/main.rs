@@ -81,9 +81,9 @@ impl FsTestTree {
 }
 
 fn permit(roots: Vec<ReadRoot>, deny: &[&str], stated: &[PathBuf]) -> Permit {
-    let reach = ReadScope::new(roots, DenyRead::new(deny, None).unwrap());
+    let read_scope = ReadScope::new(roots, DenyRead::new(deny, None).unwrap());
     let effects = stated.iter().cloned().map(Effect::Read).collect();
-    match Gate::read_only(reach).decide("test", &Intent { effects, ..Intent::default() }) {
+    match Gate::read_only(read_scope).decide("test", &Intent { effects, ..Intent::default() }) {
         Verdict::Allow(permit) => permit,
         other => panic!("{other:?}"),
     }

@@ -35,10 +35,10 @@ impl SecretNameKind {
 /// Returns the range of the value that is assigned to the name around `word`.
 pub(super) fn assigned_value(text: &[u8], word: Range<usize>, key: SecretNameKind) -> Option<Range<usize>> {
     let name_end = word.end + secret_suffix_len(&text[word.end..])?;
-    let sign = AssignmentOperator::parse_after(text, name_end)?;
-    match text.get(sign.end) {
-        Some(quote @ (b'"' | b'\'' | b'`')) => quoted_secret(text, sign.end + 1, *quote, key),
-        _ => unquoted_secret(text, word, key, &sign),
+    let operator = AssignmentOperator::parse_after(text, name_end)?;
+    match text.get(operator.end) {
+        Some(quote @ (b'"' | b'\'' | b'`')) => quoted_secret(text, operator.end + 1, *quote, key),
+        _ => unquoted_secret(text, word, key, &operator),
     }
 }
 
@@ -63,9 +63,9 @@ pub(super) fn is_secret_member(name: &str, text: &str) -> bool {
 /// Returns the range of the credentials after `Authorization`, without the scheme.
 pub(super) fn authorization_credentials(text: &[u8], after: usize) -> Option<Range<usize>> {
     const SCHEMES: [&[u8]; 3] = [b"bearer", b"basic", b"token"];
-    let sign = AssignmentOperator::parse_after(text, after)?;
-    let at =
-        sign.end + text.get(sign.end..)?.iter().take_while(|byte| b"\"'`".contains(byte)).take(1).count();
+    let operator = AssignmentOperator::parse_after(text, after)?;
+    let at = operator.end
+        + text.get(operator.end..)?.iter().take_while(|byte| b"\"'`".contains(byte)).take(1).count();
     let fits =
         |scheme: &&[u8]| text[at..].get(..scheme.len()).is_some_and(|word| word.eq_ignore_ascii_case(scheme));
     let scheme = SCHEMES.iter().find(|scheme| fits(scheme))?;
@@ -80,8 +80,12 @@ pub(super) fn authorization_credentials(text: &[u8], after: usize) -> Option<Ran
 pub(super) fn url_password(text: &[u8], after: usize) -> Option<Range<usize>> {
     const MAX_CREDENTIAL_BYTES: usize = 256;
     let is_letter = |byte: &&u8| !byte.is_ascii_whitespace() && !b"/\"'`<>\\?#".contains(byte);
-    let user =
-        text[after..].iter().take(MAX_CREDENTIAL_BYTES).take_while(is_letter).take_while(|byte| !b":@".contains(byte)).count();
+    let user = text[after..]
+        .iter()
+        .take(MAX_CREDENTIAL_BYTES)
+        .take_while(is_letter)
+        .take_while(|byte| !b":@".contains(byte))
+        .count();
     let start = after + user + 1;
     if text.get(start - 1) != Some(&b':') {
         return None;
@@ -113,8 +117,8 @@ impl AssignmentOperator {
             _ => return None,
         };
         let after = count_blanks(text, at + length);
-        let is_tight = text[at] == b'=' && length == 1 && before + after == 0 && at == name_end;
-        Some(Self { end: at + length + after, is_unspaced: is_tight })
+        let is_unspaced = text[at] == b'=' && length == 1 && before + after == 0 && at == name_end;
+        Some(Self { end: at + length + after, is_unspaced })
     }
 }
 
@@ -148,14 +152,14 @@ fn unquoted_secret(
     text: &[u8],
     word: Range<usize>,
     key: SecretNameKind,
-    sign: &AssignmentOperator,
+    operator: &AssignmentOperator,
 ) -> Option<Range<usize>> {
     let is_end = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`<>(){}[],;|&\\".contains(byte);
-    let rest = &text[sign.end..];
+    let rest = &text[operator.end..];
     let length = rest.iter().take(MAX_VALUE_BYTES).take_while(|byte| !is_end(byte)).count();
     let (value, next) = (&rest[..length], rest.get(length).copied().unwrap_or(b'\n'));
-    let is_shouted = !text[word].iter().any(u8::is_ascii_lowercase);
-    let written = match (sign.is_unspaced, is_shouted) {
+    let is_upper_case = !text[word].iter().any(u8::is_ascii_lowercase);
+    let notation = match (operator.is_unspaced, is_upper_case) {
         (true, true) => ValueNotation::UpperCase,
         (true, false) => ValueNotation::Unspaced,
         (false, _) => ValueNotation::Spaced,
@@ -163,16 +167,16 @@ fn unquoted_secret(
     // The value continues as a call, an index or a generic type.
     let goes_on = b"([{<\\".contains(&next);
     let ends_line = matches!(next, b'\n' | b'\r') || rest[length..].starts_with(b" #");
-    let is_place = written != ValueNotation::Spaced || ends_line;
-    if goes_on || !is_place || !is_secret(value, written, key) {
+    let is_place = notation != ValueNotation::Spaced || ends_line;
+    if goes_on || !is_place || !is_secret(value, notation, key) {
         return None;
     }
     let more = rest[length..].iter().take_while(|byte| !is_end(byte)).count();
-    Some(sign.end..sign.end + length + more)
+    Some(operator.end..operator.end + length + more)
 }
 
 /// Returns whether a value is a secret rather than a word, an identifier or a piece of code.
-fn is_secret(value: &[u8], written: ValueNotation, key: SecretNameKind) -> bool {
+fn is_secret(value: &[u8], notation: ValueNotation, key: SecretNameKind) -> bool {
     let has = |is: fn(&u8) -> bool| value.iter().any(is);
     let is_mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
     let has_sign = has(|byte| byte.is_ascii_punctuation() && !b"_-./".contains(byte));
@@ -181,7 +185,7 @@ fn is_secret(value: &[u8], written: ValueNotation, key: SecretNameKind) -> bool 
     if is_placeholder(value) || has(u8::is_ascii_whitespace) {
         return false;
     }
-    match (written, key) {
+    match (notation, key) {
         (ValueNotation::Quoted, SecretNameKind::Password) => value.len() >= 4,
         (ValueNotation::Quoted, SecretNameKind::Token) => is_long && is_mixed && !is_code(value),
         (ValueNotation::UpperCase, SecretNameKind::Password) => value.len() >= 4,

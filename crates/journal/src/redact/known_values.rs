@@ -88,11 +88,11 @@ impl KnownSecrets {
             }
             names.push(sanitize_name(&name));
         }
-        let (needles, forms): (Vec<Vec<u8>>, Vec<SecretEncoding>) = needles.into_iter().unzip();
+        let (needles, encodings): (Vec<Vec<u8>>, Vec<SecretEncoding>) = needles.into_iter().unzip();
         let built = if needles.is_empty() { None } else { Some(AhoCorasick::new(needles)) };
         let needles =
             built.transpose().map_err(|error| JournalFault::TooManySecrets { reason: error.to_string() })?;
-        Ok(Self { names, encodings: forms, needles })
+        Ok(Self { names, encodings, needles })
     }
 
     /// Returns the name of the value at `index`.

@@ -86,12 +86,15 @@ pub(super) fn is_code(value: &[u8]) -> bool {
             && part.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
     };
     let lower = value.to_ascii_lowercase();
-    let names_one = SECRET_WORDS.iter().any(|word| lower.windows(word.len()).any(|part| part == word.as_bytes()));
+    let names_one =
+        SECRET_WORDS.iter().any(|word| lower.windows(word.len()).any(|part| part == word.as_bytes()));
     let parts: Vec<&[u8]> =
         value.split(|byte| b".:>-/".contains(byte)).filter(|part| !part.is_empty()).collect();
     // Keys contain slashes too, with upper-case letters between them.
     let is_plain = !value.contains(&b'/') || !value.iter().any(u8::is_ascii_uppercase);
-    let is_path = parts.len() > 1 && is_plain && parts.iter().all(|part| is_name(part) && count_digit_transitions(part) <= 2);
+    let is_path = parts.len() > 1
+        && is_plain
+        && parts.iter().all(|part| is_name(part) && count_digit_transitions(part) <= 2);
     let is_snake = is_name(value)
         && value.contains(&b'_')
         && value.split(|byte| *byte == b'_').all(|part| count_digit_transitions(part) <= 1);

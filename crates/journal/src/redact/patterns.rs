@@ -71,10 +71,10 @@ pub(super) fn find_secrets(text: &[u8]) -> Vec<SecretMatch> {
         if found.last().is_some_and(|last| hit.start() < last.range.end) {
             continue;
         }
-        let (word, look) = KEYWORDS[hit.pattern().as_usize()];
+        let (word, detector) = KEYWORDS[hit.pattern().as_usize()];
         let is_exact = &text[hit.range()] == word.as_bytes();
-        found.extend(run_detector(text, hit.range(), look, is_exact));
-        if matches!(look, SecretDetector::Aws)
+        found.extend(run_detector(text, hit.range(), detector, is_exact));
+        if matches!(detector, SecretDetector::Aws)
             && let Some(id) = found.last().filter(|last| last.range.start == hit.start())
         {
             found.extend(
@@ -89,10 +89,10 @@ pub(super) fn find_secrets(text: &[u8]) -> Vec<SecretMatch> {
 fn run_detector(
     text: &[u8],
     word: Range<usize>,
-    look: SecretDetector,
+    detector: SecretDetector,
     is_exact: bool,
 ) -> Option<SecretMatch> {
-    match look {
+    match detector {
         SecretDetector::Token(_) | SecretDetector::Aws | SecretDetector::Jwt | SecretDetector::PrivateKey
             if !is_exact =>
         {

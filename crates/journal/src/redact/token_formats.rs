@@ -56,7 +56,8 @@ pub(super) fn aws_key_id(text: &[u8], word: Range<usize>) -> Option<Range<usize>
         .take_while(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
         .count();
     let ends = rest.get(length).is_none_or(|byte| !is_word_byte(*byte));
-    (is_word_start(text, word.start) && ends && length == KEY_ID_SUFFIX_LENGTH).then(|| word.start..word.end + length)
+    (is_word_start(text, word.start) && ends && length == KEY_ID_SUFFIX_LENGTH)
+        .then(|| word.start..word.end + length)
 }
 
 /// Returns the range of the AWS secret key after its id: forty base64 characters that are not a hash.

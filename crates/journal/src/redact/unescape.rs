@@ -11,17 +11,18 @@ const MAX_DEPTH: usize = 3;
 /// text. At most 39 views are searched, and ordinary text has one or two.
 pub(super) fn find_through_escapes(
     text: &[u8],
-    look: &dyn Fn(&[u8]) -> Vec<SecretMatch>,
+    search: &dyn Fn(&[u8]) -> Vec<SecretMatch>,
 ) -> Vec<SecretMatch> {
-    find_layered(text, look, MAX_DEPTH)
+    find_layered(text, search, MAX_DEPTH)
 }
 
-fn find_layered(text: &[u8], look: &dyn Fn(&[u8]) -> Vec<SecretMatch>, depth: usize) -> Vec<SecretMatch> {
-    let mut found = look(text);
+fn find_layered(text: &[u8], search: &dyn Fn(&[u8]) -> Vec<SecretMatch>, depth: usize) -> Vec<SecretMatch> {
+    let mut found = search(text);
     if depth > 0 {
-        for read in [unescape as fn(&[u8]) -> Option<UnescapedText>, unescape_after_backslash, decode_percent] {
+        for read in [unescape as fn(&[u8]) -> Option<UnescapedText>, unescape_after_backslash, decode_percent]
+        {
             let Some(view) = read(text) else { continue };
-            let below = find_layered(&view.text, look, depth - 1);
+            let below = find_layered(&view.text, search, depth - 1);
             found.extend(
                 below
                     .into_iter()

@@ -28,20 +28,20 @@ enum AuthMethod {
 
 impl AuthHint {
     pub(crate) fn for_server(server: &str, http: &HttpTransport) -> Self {
-        let way = match (&http.bearer, &http.auth) {
+        let method = match (&http.bearer, &http.auth) {
             (Some(_), _) => AuthMethod::Token,
             (None, Some(_)) => AuthMethod::Login,
             (None, None) => AuthMethod::Unknown,
         };
-        Self { server: server.to_owned(), method: way }
+        Self { server: server.to_owned(), method }
     }
 
     /// Returns the token provider, if the server uses OAuth login.
     pub(crate) fn token_provider(&self, http: &HttpTransport) -> Result<Option<TokenProvider>, String> {
         match (&self.method, &http.auth) {
             (AuthMethod::Login, Some(auth)) => {
-                let keys = TokenProvider::for_server(&self.server, &http.url, auth);
-                keys.map(Some).map_err(|why| format!("nobody can log in to it: {why}"))
+                let provider = TokenProvider::for_server(&self.server, &http.url, auth);
+                provider.map(Some).map_err(|why| format!("nobody can log in to it: {why}"))
             }
             _ => Ok(None),
         }

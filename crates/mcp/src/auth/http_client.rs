@@ -34,7 +34,7 @@ pub(crate) struct AuthorizedHttpClient {
 
 impl AuthorizedHttpClient {
     /// Creates a client for the server at `url`.
-    pub(crate) fn new(url: &str, keys: Option<TokenProvider>) -> Result<Self, String> {
+    pub(crate) fn new(url: &str, token_provider: Option<TokenProvider>) -> Result<Self, String> {
         crate::tls::install_provider();
         let mut http = reqwest::Client::builder().redirect(same_origin_policy());
         // Loopback traffic must not go through a proxy.
@@ -42,7 +42,7 @@ impl AuthorizedHttpClient {
             http = http.no_proxy();
         }
         let http = http.build().map_err(|error| error.to_string())?;
-        Ok(Self { http, token_provider: keys.map(Arc::new), reconnects: SseReconnects::default() })
+        Ok(Self { http, token_provider: token_provider.map(Arc::new), reconnects: SseReconnects::default() })
     }
 
     /// Sends with the token `fixed` or the stored one. If the stored one is rejected, renews it and sends once more.
@@ -54,11 +54,13 @@ impl AuthorizedHttpClient {
     where
         F: Future<Output = Result<T, McpHttpError>>,
     {
-        let Some(keys) = self.token_provider.as_ref().filter(|_| fixed.is_none()) else { return send(fixed).await };
-        let token = keys.access_token().await?;
+        let Some(token_provider) = self.token_provider.as_ref().filter(|_| fixed.is_none()) else {
+            return send(fixed).await;
+        };
+        let token = token_provider.access_token().await?;
         let outcome = match (send(token.clone()).await, token) {
             (Err(StreamableHttpError::AuthRequired(challenge)), Some(stale)) => {
-                match keys.renew_token(&stale, Some(&challenge.www_authenticate_header)).await? {
+                match token_provider.renew_token(&stale, Some(&challenge.www_authenticate_header)).await? {
                     Some(token) => send(Some(token)).await,
                     None => Err(StreamableHttpError::AuthRequired(challenge)),
                 }
@@ -68,7 +70,7 @@ impl AuthorizedHttpClient {
         if let Err(StreamableHttpError::InsufficientScope(missing)) = &outcome
             && let Some(scopes) = missing.get_required_scope()
         {
-            keys.remember_missing_scopes(scopes).await?;
+            token_provider.remember_missing_scopes(scopes).await?;
         }
         outcome
     }

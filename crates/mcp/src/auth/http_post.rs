@@ -41,7 +41,8 @@ impl HttpPost {
         http: &reqwest::Client,
         token: Option<String>,
     ) -> Result<Answer, McpHttpError> {
-        let mut request = http.post(self.uri.as_ref()).header(ACCEPT, format!("{EVENT_STREAM_TYPE}, {JSON_TYPE}"));
+        let mut request =
+            http.post(self.uri.as_ref()).header(ACCEPT, format!("{EVENT_STREAM_TYPE}, {JSON_TYPE}"));
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
@@ -92,8 +93,9 @@ impl HttpPost {
         let body = match read_body(answer, LONGEST_MESSAGE).await? {
             Ok(body) => body,
             Err(excess) => {
-                let unread =
-                    self.request_id().map(|id| Answer::Json(unread_answer_error(id.clone(), excess), session));
+                let unread = self
+                    .request_id()
+                    .map(|id| Answer::Json(unread_answer_error(id.clone(), excess), session));
                 return Ok(unread.unwrap_or(Answer::Accepted));
             }
         };
@@ -109,7 +111,8 @@ impl HttpPost {
     /// Handles an error status, whose body may hold a JSON-RPC error.
     async fn handle_error_status(&self, answer: Response) -> Result<Answer, McpHttpError> {
         let (status, session) = (answer.status(), header_value(&answer, SESSION_HEADER));
-        let is_json = header_value(&answer, CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with(JSON_TYPE));
+        let is_json =
+            header_value(&answer, CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with(JSON_TYPE));
         let overloaded = status == StatusCode::TOO_MANY_REQUESTS;
         let busy = (overloaded || status.is_server_error())
             .then(|| HttpStatusError::new(status.as_u16(), header_value(&answer, RETRY_AFTER.as_str())));
@@ -153,7 +156,10 @@ impl HttpPost {
 
 /// Returns the error response that replaces an oversized answer.
 pub(super) fn unread_answer_error(id: RequestId, excess: JsonExcess) -> ServerJsonRpcMessage {
-    ServerJsonRpcMessage::error(ErrorData::new(ErrorCode(UNREAD_MESSAGE_CODE), excess.to_string(), None), Some(id))
+    ServerJsonRpcMessage::error(
+        ErrorData::new(ErrorCode(UNREAD_MESSAGE_CODE), excess.to_string(), None),
+        Some(id),
+    )
 }
 
 async fn read_body(mut answer: Response, most: usize) -> Result<Result<Vec<u8>, JsonExcess>, reqwest::Error> {

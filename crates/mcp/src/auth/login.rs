@@ -80,12 +80,12 @@ pub enum LoginFault {
 pub async fn login(server: &McpServerConfig, opener: &dyn BrowserOpener) -> Result<LoginOutcome, LoginFault> {
     let (http, auth) = oauth_transport(server)?;
     let nothing = |why| LoginFault::NoLogin(server.name.clone(), why);
-    let keys = TokenProvider::for_server(&server.name, &http.url, auth).map_err(nothing)?;
+    let token_provider = TokenProvider::for_server(&server.name, &http.url, auth).map_err(nothing)?;
     crate::tls::install_provider();
     let open = |error: std::io::Error| LoginFault::Opener(format!("no port can be opened: {error}"));
     let redirect = RedirectListener::bind().await.map_err(open)?;
     let challenge = timeout(server.startup_timeout, RmcpLink::auth_challenge(http)).await.ok().flatten();
-    let flow = LoginFlow::begin(&keys, auth, challenge, redirect.redirect_uri()).await?;
+    let flow = LoginFlow::begin(&token_provider, auth, challenge, redirect.redirect_uri()).await?;
     let visit = timeout(BROWSER_TIMEOUT, redirect.wait_for_visit());
     let mut visit = std::pin::pin!(visit);
     let visited = tokio::select! {
@@ -97,16 +97,16 @@ pub async fn login(server: &McpServerConfig, opener: &dyn BrowserOpener) -> Resu
         }
     };
     let visited = visited.ok().flatten().ok_or(LoginFault::BrowserTimedOut)?;
-    flow.finish(&keys, auth, &visited).await
+    flow.finish(&token_provider, auth, &visited).await
 }
 
 /// Deletes the saved token of a server.
 pub async fn logout(server: &McpServerConfig) -> Result<(), LoginFault> {
     let (http, auth) = oauth_transport(server)?;
     let nothing = |why| LoginFault::NoLogin(server.name.clone(), why);
-    let keys = TokenProvider::for_server(&server.name, &http.url, auth).map_err(nothing)?;
-    let _held = auth.tokens.lock(&keys.key).await?;
-    Ok(auth.tokens.remove(&keys.key)?)
+    let token_provider = TokenProvider::for_server(&server.name, &http.url, auth).map_err(nothing)?;
+    let _held = auth.tokens.lock(&token_provider.key).await?;
+    Ok(auth.tokens.remove(&token_provider.key)?)
 }
 
 fn oauth_transport(server: &McpServerConfig) -> Result<(&HttpTransport, &OAuthConfig), LoginFault> {
@@ -135,42 +135,53 @@ struct LoginFlow {
 
 impl LoginFlow {
     async fn begin(
-        keys: &TokenProvider,
+        token_provider: &TokenProvider,
         auth: &OAuthConfig,
         challenge: Option<String>,
         redirect: String,
     ) -> Result<Self, LoginFault> {
-        let mut manager = keys.authorization_manager().await.map_err(discovery_error)?;
-        let caught = InMemoryCredentialStore::new();
-        manager.set_credential_store(caught.clone());
-        let found = manager.resolve_metadata_from_challenge(challenge.as_deref()).await.map_err(discovery_error)?;
+        let mut manager = token_provider.authorization_manager().await.map_err(discovery_error)?;
+        let received_credentials = InMemoryCredentialStore::new();
+        manager.set_credential_store(received_credentials.clone());
+        let found =
+            manager.resolve_metadata_from_challenge(challenge.as_deref()).await.map_err(discovery_error)?;
         if found.source == AuthorizationMetadataSource::LegacyEndpointFallback {
             return Err(LoginFault::Discovery("it describes nobody".to_owned()));
         }
         let metadata = found.metadata;
-        check_metadata(&metadata, &keys.server)?;
+        check_metadata(&metadata, &token_provider.server)?;
         manager.set_metadata(metadata.clone());
-        let scopes = scopes_to_request(keys, auth, &manager, &metadata).await?;
+        let scopes = scopes_to_request(token_provider, auth, &manager, &metadata).await?;
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let client = client_identity(auth, &mut manager, &metadata, (&redirect, &scopes)).await?;
         manager.configure_client(client.clone()).map_err(discovery_error)?;
         let page = manager.get_authorization_url(&scopes).await.map_err(discovery_error)?;
         let resource = resource_parameter(&page).unwrap_or_default();
-        let page = url_policy::parse_endpoint_url(&page, &keys.server)
+        let page = url_policy::parse_endpoint_url(&page, &token_provider.server)
             .map_err(|fault| LoginFault::Unsafe(format!("the page where users log in {fault}")))?;
         let state = single_parameter(&page, "state")?.unwrap_or_default();
         let client = StoredClient { id: client.client_id, secret: client.client_secret, redirect };
-        Ok(Self { manager, received_credentials: caught, issuer: metadata.issuer, client, page, state, resource, challenge })
+        Ok(Self {
+            manager,
+            received_credentials,
+            issuer: metadata.issuer,
+            client,
+            page,
+            state,
+            resource,
+            challenge,
+        })
     }
 
     /// Exchanges the authorization code from the callback for a token.
     async fn finish(
         self,
-        keys: &TokenProvider,
+        token_provider: &TokenProvider,
         auth: &OAuthConfig,
         visited: &Url,
     ) -> Result<LoginOutcome, LoginFault> {
-        let [state, issuer, code, error] = ["state", "iss", "code", "error"].map(|name| single_parameter(visited, name));
+        let [state, issuer, code, error] =
+            ["state", "iss", "code", "error"].map(|name| single_parameter(visited, name));
         if state?.is_none_or(|state| state != self.state) {
             let why = "somebody came back who was not sent from here (`state`)";
             return Err(LoginFault::Unsafe(why.to_owned()));
@@ -201,8 +212,8 @@ impl LoginFlow {
         let token = token.ok_or_else(|| LoginFault::Refused("no token was given".to_owned()))?;
         let scopes = token.scopes.clone();
         let entry = StoredLogin {
-            server: keys.key.server.clone(),
-            url: keys.key.url.clone(),
+            server: token_provider.key.server.clone(),
+            url: token_provider.key.url.clone(),
             issuer: self.issuer.clone(),
             resource: self.resource,
             client: self.client,
@@ -210,7 +221,7 @@ impl LoginFlow {
             challenge: self.challenge,
             wanted: Vec::new(),
         };
-        let _held = auth.tokens.lock(&keys.key).await?;
+        let _held = auth.tokens.lock(&token_provider.key).await?;
         auth.tokens.save(&entry)?;
         Ok(LoginOutcome { issuer: self.issuer.unwrap_or_default(), scopes })
     }
@@ -237,12 +248,12 @@ fn check_metadata(metadata: &AuthorizationMetadata, server: &Url) -> Result<(), 
 
 /// Returns the scopes to request: the configured ones or the server's, plus earlier granted and missing ones.
 async fn scopes_to_request(
-    keys: &TokenProvider,
+    token_provider: &TokenProvider,
     auth: &OAuthConfig,
     manager: &AuthorizationManager,
     metadata: &AuthorizationMetadata,
 ) -> Result<Vec<String>, LoginFault> {
-    let before = auth.tokens.load(&keys.key).ok().flatten();
+    let before = auth.tokens.load(&token_provider.key).ok().flatten();
     let wanted = before.as_ref().map(|entry| entry.wanted.clone()).unwrap_or_default();
     let mut scopes = auth.scopes.clone();
     if !wanted.is_empty() {

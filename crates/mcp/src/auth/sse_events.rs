@@ -28,15 +28,15 @@ const MAX_SILENT_STREAMS: u32 = 20;
 pub(super) fn answer_events(answer: Response, asked: Option<RequestId>) -> SseEvents {
     let events = SseStream::from_bytes_stream(limited_bytes(answer).boxed());
     let read = move |event: Result<Sse, Error>| {
-        let told = |excess| match &asked {
+        let replacement = |excess| match &asked {
             Some(id) => Sse::default()
                 .data(serde_json::to_string(&unread_answer_error(id.clone(), excess)).unwrap_or_default()),
             None => Sse::default(),
         };
         match event {
-            Err(Error::Utf8Parse(_)) => Ok(told(JsonExcess::Bytes)),
-            Err(error) => excess_of(&error).map(told).ok_or(error),
-            Ok(event) => Ok(check_event(event).unwrap_or_else(told)),
+            Err(Error::Utf8Parse(_)) => Ok(replacement(JsonExcess::Bytes)),
+            Err(error) => excess_of(&error).map(replacement).ok_or(error),
+            Ok(event) => Ok(check_event(event).unwrap_or_else(replacement)),
         }
     };
     events.map(read).boxed()
@@ -147,7 +147,7 @@ impl SseReconnects {
 
     /// Returns the events of a stream without the oversized ones. An event resets the counter.
     pub(super) fn filter_events(&self, events: SseEvents) -> SseEvents {
-        let silence = self.clone();
+        let reconnects = self.clone();
         let read = move |event: Result<Sse, Error>| {
             let event = event.map(|event| {
                 check_event(event).unwrap_or_else(|excess| {
@@ -156,7 +156,7 @@ impl SseReconnects {
                 })
             });
             if event.as_ref().is_ok_and(|event| event.data.as_ref().is_some_and(|data| !data.is_empty())) {
-                silence.0.lock().0 = 0;
+                reconnects.0.lock().0 = 0;
             }
             event
         };

@@ -38,23 +38,23 @@ pub(super) fn tool_page(result: &Value) -> Result<ListPage<ListedTool>, PeerErro
     let Some(tools) = result.get("tools").and_then(Value::as_array) else {
         return Err(PeerError::ProtocolViolation("it does not list its tools".to_owned()));
     };
-    let (mut items, mut unread) = (Vec::new(), Vec::new());
+    let (mut items, mut parse_faults) = (Vec::new(), Vec::new());
     for tool in tools {
         match serde_json::from_value(tool.clone()) {
             Ok(tool) => items.push(listed_tool(tool)),
-            Err(_) if unread.len() == MAX_REPORTED_TOOLS => {}
+            Err(_) if parse_faults.len() == MAX_REPORTED_TOOLS => {}
             Err(fault) => {
                 let name = tool.get("name").and_then(Value::as_str).unwrap_or("a tool without a name");
                 let name: String = name.chars().take(80).collect();
-                unread.push(format!(
+                parse_faults.push(format!(
                     "the definition of `{name}` does not follow the protocol: {}",
                     definition_fault(tool, &fault)
                 ));
             }
         }
     }
-    let next = result.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
-    Ok(ListPage { items, parse_faults: unread, next_cursor: next })
+    let next_cursor = result.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+    Ok(ListPage { items, parse_faults, next_cursor })
 }
 
 /// Describes the error in the definition of a tool.
@@ -131,19 +131,19 @@ pub(super) fn resource_contents(result: ReadResourceResult) -> Value {
 
 /// Joins the messages of an error and its sources.
 pub(super) fn error_chain(error: &(dyn Error + 'static)) -> String {
-    let said = error.to_string();
+    let message = error.to_string();
     // Removes the names of our Rust types.
-    let mut said = said.split_once("] error: ").map_or(said.clone(), |(_, why)| why.to_owned());
+    let mut message = message.split_once("] error: ").map_or(message.clone(), |(_, why)| why.to_owned());
     let mut source = error.source();
     // ends: an error has a finite chain of sources
     while let Some(cause) = source {
         let more = cause.to_string();
-        if !said.contains(&more) {
-            said = format!("{said}: {more}");
+        if !message.contains(&more) {
+            message = format!("{message}: {more}");
         }
         source = cause.source();
     }
-    said
+    message
 }
 
 #[cfg(test)]

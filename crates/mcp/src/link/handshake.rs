@@ -32,7 +32,12 @@ impl<T> ReusableTransport<T> {
     pub(super) fn lend(&self) -> Option<HandshakeTransport<T>> {
         let transport = self.inner.lock().transport.take()?;
         let owner = Arc::clone(&self.inner);
-        Some(HandshakeTransport { transport: Some(transport), owner, probes: Vec::new(), initialize_sent: false })
+        Some(HandshakeTransport {
+            transport: Some(transport),
+            owner,
+            probes: Vec::new(),
+            initialize_sent: false,
+        })
     }
 
     /// Returns whether a late answer showed that the server speaks the newer protocol.

@@ -163,18 +163,18 @@ impl RmcpLink {
         output: pipe::Receiver,
         input: pipe::Sender,
     ) -> Result<Self, PeerError> {
-        let line = Arc::<StdioLink>::default();
-        let (output, input) = line.wrap(output, input);
-        let way = LinkErrors { auth_hint: AuthHint::default(), stdio_link: line };
+        let stdio_link = Arc::<StdioLink>::default();
+        let (output, input) = stdio_link.wrap(output, input);
+        let errors = LinkErrors { auth_hint: AuthHint::default(), stdio_link };
         let transport = AsyncRwTransport::new(output, input).with_max_line_length(LONGEST_MESSAGE);
         let handshakes = ReusableTransport::new(transport);
-        let ears = Arc::new(ServerMessageHandler::new(client));
+        let handler = Arc::new(ServerMessageHandler::new(client));
         let mut mode = lifecycle_mode();
         // ends: after one more attempt at most
         loop {
-            let lent = handshakes.lend().ok_or_else(|| way.gone_error("it is gone"))?;
-            match Arc::clone(&ears).serve_with_lifecycle(lent, mode.clone()).await {
-                Ok(running) => return Self::from_running(ears, running, way).await,
+            let lent = handshakes.lend().ok_or_else(|| errors.gone_error("it is gone"))?;
+            match Arc::clone(&handler).serve_with_lifecycle(lent, mode.clone()).await {
+                Ok(running) => return Self::from_running(handler, running, errors).await,
                 // The program said too late that it speaks only the newer protocol.
                 Err(ClientInitializeError::JsonRpcError(_))
                     if handshakes.speaks_newer_protocol()
@@ -183,61 +183,63 @@ impl RmcpLink {
                     let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
                     mode = ClientLifecycleMode::Discover { preferred_versions };
                 }
-                Err(error) => return Err(way.initialize_error(error)),
+                Err(error) => return Err(errors.initialize_error(error)),
             }
         }
     }
 
     /// Connects to a server behind a URL.
     pub(crate) async fn connect_http(client: ClientProfile, http: &HttpTransport) -> Result<Self, PeerError> {
-        let door = AuthHint::for_server(&client.server, http);
-        let keys = door.token_provider(http).map_err(PeerError::Gone)?;
-        let ears = Arc::new(ServerMessageHandler::new(client));
-        let sent = AuthorizedHttpClient::new(&http.url, keys).map_err(PeerError::Gone)?;
+        let auth_hint = AuthHint::for_server(&client.server, http);
+        let token_provider = auth_hint.token_provider(http).map_err(PeerError::Gone)?;
+        let handler = Arc::new(ServerMessageHandler::new(client));
+        let http_client = AuthorizedHttpClient::new(&http.url, token_provider).map_err(PeerError::Gone)?;
         let config = transport_config(http)?;
         let serve = |mode| {
-            let transport = StreamableHttpClientTransport::with_client(sent.clone(), config.clone());
-            Arc::clone(&ears).serve_with_lifecycle(transport, mode)
+            let transport = StreamableHttpClientTransport::with_client(http_client.clone(), config.clone());
+            Arc::clone(&handler).serve_with_lifecycle(transport, mode)
         };
         let mut running = serve(lifecycle_mode()).await;
         // Some servers of the older era give a result to any request.
         if let Err(ClientInitializeError::ExpectedInitResult(_)) = running {
             running = serve(ClientLifecycleMode::Initialize).await;
         }
-        let way = LinkErrors { auth_hint: door, stdio_link: Arc::default() };
-        Self::from_running(ears, running.map_err(|error| way.initialize_error(error))?, way).await
+        let errors = LinkErrors { auth_hint, stdio_link: Arc::default() };
+        Self::from_running(handler, running.map_err(|error| errors.initialize_error(error))?, errors).await
     }
 
     /// Returns the authorization challenge of a server to an unauthenticated request, if there is one.
     pub(crate) async fn auth_challenge(http: &HttpTransport) -> Option<String> {
         let client = ClientProfile { server: String::new(), roots: Vec::new(), elicitor: None };
-        let sent = AuthorizedHttpClient::new(&http.url, None).ok()?;
-        let transport = StreamableHttpClientTransport::with_client(sent, transport_config(http).ok()?);
-        let running = ServerMessageHandler::new(client).serve_with_lifecycle(transport, lifecycle_mode()).await;
+        let http_client = AuthorizedHttpClient::new(&http.url, None).ok()?;
+        let transport = StreamableHttpClientTransport::with_client(http_client, transport_config(http).ok()?);
+        let running =
+            ServerMessageHandler::new(client).serve_with_lifecycle(transport, lifecycle_mode()).await;
         running.err()?.auth_challenge().map(str::to_owned)
     }
 
     async fn from_running(
-        ears: Arc<ServerMessageHandler>,
+        handler: Arc<ServerMessageHandler>,
         running: rmcp::service::RunningService<RoleClient, Arc<ServerMessageHandler>>,
-        way: LinkErrors,
+        errors: LinkErrors,
     ) -> Result<Self, PeerError> {
         let peer = running.peer().clone();
-        let info =
-            peer.peer_info().ok_or_else(|| PeerError::ProtocolViolation("it says nothing about itself".to_owned()))?;
+        let info = peer
+            .peer_info()
+            .ok_or_else(|| PeerError::ProtocolViolation("it says nothing about itself".to_owned()))?;
         let about = from_rmcp::server_description(&info);
         let stop = running.cancellation_token();
-        let (over_sender, over) = watch::channel(false);
+        let (over_sender, closed) = watch::channel(false);
         crate::background_task::spawn(async move {
             let _why = running.waiting().await;
             over_sender.send_replace(true);
         });
-        let changed = ears.tools_changed();
+        let tools_changed = handler.tools_changed();
         let tells = info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
         if tells && info.protocol_version >= ProtocolVersion::V_2026_07_28 {
-            watch_tool_changes(peer.clone(), Arc::clone(&changed));
+            watch_tool_changes(peer.clone(), Arc::clone(&tools_changed));
         }
-        Ok(Self { peer, handler: ears, about, tools_changed: changed, closed: over, stop: Some(stop), errors: way })
+        Ok(Self { peer, handler, about, tools_changed, closed, stop: Some(stop), errors })
     }
 
     /// Sends one request. If the caller stops waiting, the server gets a cancellation.
@@ -275,7 +277,9 @@ impl RmcpLink {
     ) -> Result<(Option<InputResponses>, Option<String>), PeerError> {
         let requests = wants.input_requests.unwrap_or_default();
         if requests.is_empty() && wants.request_state.is_none() {
-            return Err(PeerError::ProtocolViolation("it wants to know nothing, and does not answer".to_owned()));
+            return Err(PeerError::ProtocolViolation(
+                "it wants to know nothing, and does not answer".to_owned(),
+            ));
         }
         let mut responses = InputResponses::new();
         for (key, request) in requests {
@@ -301,10 +305,16 @@ impl RmcpLink {
                 ServerResult::InputRequiredResult(wants) => {
                     (params.input_responses, params.request_state) = self.answer_inputs(wants).await?;
                 }
-                _ => return Err(PeerError::ProtocolViolation("it answers a call with something else".to_owned())),
+                _ => {
+                    return Err(PeerError::ProtocolViolation(
+                        "it answers a call with something else".to_owned(),
+                    ));
+                }
             }
         }
-        Err(PeerError::ProtocolViolation(format!("it has asked {MAX_INPUT_ROUNDS} times, and does not answer")))
+        Err(PeerError::ProtocolViolation(format!(
+            "it has asked {MAX_INPUT_ROUNDS} times, and does not answer"
+        )))
     }
 }
 
@@ -351,13 +361,13 @@ fn transport_config(http: &HttpTransport) -> Result<StreamableHttpClientTranspor
 }
 
 /// Subscribes to tool changes, as servers of the newer era report them.
-fn watch_tool_changes(peer: RmcpPeer<RoleClient>, changed: Arc<Notify>) {
+fn watch_tool_changes(peer: RmcpPeer<RoleClient>, tools_changed: Arc<Notify>) {
     crate::background_task::spawn(async move {
         let filter = SubscriptionFilter::builder().tools_list_changed().build();
         let Ok(mut subscription) = peer.listen(filter).await else { return };
         // ends: with the subscription
         while let Ok(Some(_)) = subscription.next().await {
-            changed.notify_one();
+            tools_changed.notify_one();
         }
     });
 }
@@ -380,7 +390,8 @@ impl ServerPeer for RmcpLink {
                 }
                 // One invalid tool must not invalidate the others.
                 Err(ServiceError::UnexpectedResponse) => {
-                    let request = ListToolsRequest { params: page_params(cursor), ..ListToolsRequest::default() };
+                    let request =
+                        ListToolsRequest { params: page_params(cursor), ..ListToolsRequest::default() };
                     match self.request(ClientRequest::ListToolsRequest(request), None).await? {
                         ServerResult::CustomResult(result) => from_rmcp::tool_page(&result.0),
                         _ => Err(PeerError::ProtocolViolation("it does not list its tools".to_owned())),
@@ -418,8 +429,11 @@ impl ServerPeer for RmcpLink {
                     next_cursor: found.next_cursor,
                 });
             }
-            let found =
-                self.peer.list_resources(page_params(cursor)).await.map_err(|error| self.errors.service_error(error))?;
+            let found = self
+                .peer
+                .list_resources(page_params(cursor))
+                .await
+                .map_err(|error| self.errors.service_error(error))?;
             Ok(ListPage {
                 items: from_rmcp::to_values(found.resources),
                 parse_faults: Vec::new(),

@@ -70,8 +70,14 @@ impl Drop for ProgressReceiver {
 
 impl ServerMessageHandler {
     pub(crate) fn new(client: ClientProfile) -> Self {
-        let (calls, asked) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Self { client, progress_senders: Arc::default(), tools_changed: Arc::default(), running_calls: calls, question_count: asked }
+        let (running_calls, question_count) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self {
+            client,
+            progress_senders: Arc::default(),
+            tools_changed: Arc::default(),
+            running_calls,
+            question_count,
+        }
     }
 
     /// Begins a call, which resets the number of questions if it is the only one.
@@ -103,9 +109,15 @@ impl ServerMessageHandler {
     /// Answers an input request of the newer era, which a server needs before its answer.
     pub(crate) async fn answer_input_request(&self, request: InputRequest) -> Result<Value, PeerError> {
         let answer = match request {
-            InputRequest::Elicitation(request) => serde_json::to_value(self.answer_elicitation(request.params).await),
+            InputRequest::Elicitation(request) => {
+                serde_json::to_value(self.answer_elicitation(request.params).await)
+            }
             InputRequest::ListRoots(_) => serde_json::to_value(self.roots()),
-            _ => return Err(PeerError::ProtocolViolation("it asks for what it was told it cannot have".to_owned())),
+            _ => {
+                return Err(PeerError::ProtocolViolation(
+                    "it asks for what it was told it cannot have".to_owned(),
+                ));
+            }
         };
         answer.map_err(|error| PeerError::ProtocolViolation(error.to_string()))
     }
@@ -115,7 +127,7 @@ impl ServerMessageHandler {
     }
 
     async fn answer_elicitation(&self, params: ElicitRequestParams) -> ElicitResult {
-        let (message, wants) = match params {
+        let (message, kind) = match params {
             ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
                 (message, serde_json::to_value(requested_schema).map(ElicitationKind::Form))
             }
@@ -125,10 +137,10 @@ impl ServerMessageHandler {
             },
             _ => return ElicitResult::new(ElicitationAction::Decline),
         };
-        let (Ok(wants), Some(elicit)) = (wants, &self.client.elicitor) else {
+        let (Ok(kind), Some(elicitor)) = (kind, &self.client.elicitor) else {
             return ElicitResult::new(ElicitationAction::Decline);
         };
-        if let ElicitationKind::Form(schema) = &wants
+        if let ElicitationKind::Form(schema) = &kind
             && let Some(name) = find_secret_field(&message, schema)
         {
             tracing::warn!(server = ?self.client.server, field = ?name, "a server asks for a secret; it was declined");
@@ -137,8 +149,8 @@ impl ServerMessageHandler {
         if self.exceeds_question_limit() {
             return ElicitResult::new(ElicitationAction::Decline);
         }
-        let elicitation = Elicitation { server: self.client.server.clone(), message, kind: wants };
-        match elicit.elicit(&elicitation).await {
+        let elicitation = Elicitation { server: self.client.server.clone(), message, kind };
+        match elicitor.elicit(&elicitation).await {
             ElicitationAnswer::Accepted(Some(content)) => {
                 ElicitResult::new(ElicitationAction::Accept).with_content(content)
             }
@@ -164,8 +176,8 @@ impl ClientHandler for ServerMessageHandler {
 
     async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
         let step = CallProgress { done: params.progress, total: params.total, message: params.message };
-        let followed = self.progress_senders.lock();
-        if let Some(sender) = followed.get(&params.progress_token) {
+        let senders = self.progress_senders.lock();
+        if let Some(sender) = senders.get(&params.progress_token) {
             // If the queue is full, the step is dropped.
             let _full = sender.try_send(step);
         }

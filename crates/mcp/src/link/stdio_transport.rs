@@ -32,14 +32,14 @@ impl StdioLink {
     /// Wraps both directions with limits.
     pub(super) fn wrap<R, W>(self: &Arc<Self>, output: R, input: W) -> (BoundedReader<R>, BoundedWriter<W>) {
         let cut = || Box::pin(self.cut.clone().cancelled_owned());
-        let heard = BoundedReader {
+        let reader = BoundedReader {
             inner: output,
             link: Arc::clone(self),
             cut: cut(),
             message: JsonMeter::default(),
         };
-        let said = BoundedWriter { inner: input, link: Arc::clone(self), cut: cut(), write_deadline: None };
-        (heard, said)
+        let writer = BoundedWriter { inner: input, link: Arc::clone(self), cut: cut(), write_deadline: None };
+        (reader, writer)
     }
 
     /// Returns the reason if the line was cut.
@@ -78,8 +78,8 @@ pub(super) struct BoundedReader<R> {
 
 impl<R> BoundedReader<R> {
     /// Returns the number of bytes that may be read. If the rest is too much, cuts the line.
-    fn checked_length(&mut self, heard: &[u8]) -> usize {
-        for (at, byte) in heard.iter().enumerate() {
+    fn checked_length(&mut self, bytes: &[u8]) -> usize {
+        for (at, byte) in bytes.iter().enumerate() {
             if *byte == b'\n' {
                 self.message = JsonMeter::default();
             } else if let Err(excess) = self.message.push_byte(*byte) {
@@ -87,7 +87,7 @@ impl<R> BoundedReader<R> {
                 return at;
             }
         }
-        heard.len()
+        bytes.len()
     }
 }
 
@@ -102,11 +102,11 @@ impl<R: AsyncRead + Unpin> AsyncRead for BoundedReader<R> {
         }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(cx, buffer))?;
-        let heard = buffer.filled().len() - before;
-        self.link.count_received(heard)?;
+        let received = buffer.filled().len() - before;
+        self.link.count_received(received)?;
         let good = self.checked_length(&buffer.filled()[before..]);
         buffer.set_filled(before + good);
-        if good == 0 && heard > 0 {
+        if good == 0 && received > 0 {
             return Poll::Ready(Err(self.link.cut_link(&"it was left")));
         }
         Poll::Ready(Ok(()))
@@ -124,16 +124,17 @@ pub(super) struct BoundedWriter<W> {
 
 impl<W> BoundedWriter<W> {
     /// Handles the result of a write, and cuts the line if a write is blocked for too long.
-    fn check_write<T>(&mut self, cx: &mut Context<'_>, told: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if told.is_ready() {
+    fn check_write<T>(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if result.is_ready() {
             self.write_deadline = None;
             self.link.bytes_while_blocked.store(0, Ordering::Relaxed);
-            return told;
+            return result;
         }
         // Keeps an existing count.
-        let _counts = self.link.bytes_while_blocked.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
-        let waits = self.write_deadline.get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
-        if waits.as_mut().poll(cx).is_ready() {
+        let _counts =
+            self.link.bytes_while_blocked.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
+        let deadline = self.write_deadline.get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
+        if deadline.as_mut().poll(cx).is_ready() {
             let why = format!("it has not read for {} s what it was told", WRITE_TIMEOUT.as_secs());
             return Poll::Ready(Err(self.link.cut_link(&why)));
         }
@@ -146,13 +147,13 @@ impl<W> BoundedWriter<W> {
 
 impl<W: AsyncWrite + Unpin> AsyncWrite for BoundedWriter<W> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let told = Pin::new(&mut self.inner).poll_write(cx, bytes);
-        self.check_write(cx, told)
+        let result = Pin::new(&mut self.inner).poll_write(cx, bytes);
+        self.check_write(cx, result)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let told = Pin::new(&mut self.inner).poll_flush(cx);
-        self.check_write(cx, told)
+        let result = Pin::new(&mut self.inner).poll_flush(cx);
+        self.check_write(cx, result)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -50,10 +50,10 @@ pub(super) struct CallDriver<'a> {
 
 impl CallDriver<'_> {
     /// Drives a call until it is answered, or parks it until the client returns with its input.
-    pub(super) async fn run(mut self, waiting: ParkedCall) -> Result<CallToolResponse, ErrorData> {
-        let ParkedCall { mut running, input_batch: ask } = waiting;
+    pub(super) async fn run(mut self, parked: ParkedCall) -> Result<CallToolResponse, ErrorData> {
+        let ParkedCall { mut running, input_batch: ask } = parked;
         let era = ProtocolEra::from_context(self.context);
-        let mut asking: Option<BoxFuture<'_, ()>> = None;
+        let mut open_request: Option<BoxFuture<'_, ()>> = None;
         let mut step = ask.map(CallStep::RequestInput);
         // ends: with the call, which is dropped when the request is cancelled
         loop {
@@ -61,13 +61,13 @@ impl CallDriver<'_> {
                 Some(step) => step,
                 None => tokio::select! {
                     next = running.next() => next,
-                    () = await_answer(&mut asking) => {
-                        asking = None;
+                    () = await_answer(&mut open_request) => {
+                        open_request = None;
                         continue;
                     }
                     () = self.context.ct.cancelled() => {
                         drop(running);
-                        await_withdrawal(asking).await;
+                        await_withdrawal(open_request).await;
                         return Err(ErrorData::internal_error("the call was given up", None));
                     }
                 },
@@ -76,14 +76,15 @@ impl CallDriver<'_> {
                 CallStep::Update(tell) => self.send_update(tell).await,
                 CallStep::MissingCapability(request) => return Err(to_rmcp::missing_capability(&request)),
                 CallStep::Done(reply) => {
-                    await_withdrawal(asking).await;
+                    await_withdrawal(open_request).await;
                     return Ok(to_rmcp::to_call_result(reply).into());
                 }
                 CallStep::RequestInput(ask) => match (self.resolve_locally(ask)?, era) {
                     (None, _) => {}
                     (Some(ask), ProtocolEra::Stateless) => return self.park(running, ask),
                     (Some(ask), ProtocolEra::Sessions) => {
-                        asking = Some(Box::pin(client_requests::ask_all(self.context.peer.clone(), ask)));
+                        open_request =
+                            Some(Box::pin(client_requests::ask_all(self.context.peer.clone(), ask)));
                     }
                 },
             }
@@ -92,23 +93,26 @@ impl CallDriver<'_> {
 
     /// Resolves requests that need no client: those no longer needed, unsupported by the client, or answered with the
     /// request.
-    fn resolve_locally(&mut self, mut ask: ClientInputBatch) -> Result<Option<ClientInputBatch>, ErrorData> {
-        if ask.answer.is_closed() {
+    fn resolve_locally(
+        &mut self,
+        mut batch: ClientInputBatch,
+    ) -> Result<Option<ClientInputBatch>, ErrorData> {
+        if batch.answer.is_closed() {
             return Ok(None);
         }
         let capabilities: ClientCapabilities = self.context.client_capabilities().unwrap_or_default();
-        ask.requests.retain(|_, request| client_requests::can_ask(&capabilities, request));
-        if !ask.requests.keys().all(|name| self.inputs.contains_key(name)) {
-            return Ok(Some(ask));
+        batch.requests.retain(|_, request| client_requests::can_ask(&capabilities, request));
+        if !batch.requests.keys().all(|name| self.inputs.contains_key(name)) {
+            return Ok(Some(batch));
         }
-        let brought = std::mem::take(&mut self.inputs);
+        let inputs = std::mem::take(&mut self.inputs);
         let answers: BTreeMap<String, Value> =
-            brought.into_iter().filter(|(name, _)| ask.requests.contains_key(name)).collect();
+            inputs.into_iter().filter(|(name, _)| batch.requests.contains_key(name)).collect();
         if let Some((name, _)) = answers.iter().find(|(_, answer)| !answer.is_object()) {
             let why = format!("the input response `{name}` is no object");
             return Err(ErrorData::invalid_params(why, None));
         }
-        let _nobody_waits = ask.answer.send(answers);
+        let _nobody_waits = batch.answer.send(answers);
         Ok(None)
     }
 
@@ -116,18 +120,19 @@ impl CallDriver<'_> {
     fn park(
         &self,
         running: Box<dyn RunningCall>,
-        ask: ClientInputBatch,
+        batch: ClientInputBatch,
     ) -> Result<CallToolResponse, ErrorData> {
-        let inputs = to_rmcp::input_requests(&ask.requests)?;
-        let waiting = ParkedCall { running, input_batch: Some(ask) };
-        let note = self.server.parked.park(&self.digest, waiting);
-        let note = note.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        Ok(InputRequiredResult::new(Some(inputs), Some(note)).into())
+        let inputs = to_rmcp::input_requests(&batch.requests)?;
+        let parked = ParkedCall { running, input_batch: Some(batch) };
+        let request_state = self.server.parked.park(&self.digest, parked);
+        let request_state =
+            request_state.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        Ok(InputRequiredResult::new(Some(inputs), Some(request_state)).into())
     }
 
     async fn send_update(&self, tell: CallUpdate) {
         let peer = &self.context.peer;
-        let told = match tell {
+        let sent = match tell {
             CallUpdate::Progress { done, total, text } => {
                 let Some(token) = self.context.meta.get_progress_token() else { return };
                 let mut progress = ProgressNotificationParam::new(token, done);
@@ -143,22 +148,22 @@ impl CallDriver<'_> {
                 peer.notify_logging_message(LoggingMessageNotificationParam::new(level, data)).await
             }
         };
-        if let Err(error) = told {
+        if let Err(error) = sent {
             tracing::debug!(%error, "the client was not told");
         }
     }
 }
 
 /// Lets the client receive the cancellation of a request whose call is over.
-async fn await_withdrawal(asking: Option<BoxFuture<'_, ()>>) {
-    if let Some(asking) = asking {
+async fn await_withdrawal(open_request: Option<BoxFuture<'_, ()>>) {
+    if let Some(asking) = open_request {
         let _too_late = tokio::time::timeout(CANCEL_TIMEOUT, asking).await;
     }
 }
 
 /// Resolves when the client has answered; never if no request is open.
-async fn await_answer(asking: &mut Option<BoxFuture<'_, ()>>) {
-    match asking {
+async fn await_answer(open_request: &mut Option<BoxFuture<'_, ()>>) {
+    match open_request {
         Some(asking) => asking.await,
         None => pending().await,
     }

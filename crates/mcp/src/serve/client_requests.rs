@@ -72,9 +72,9 @@ async fn send_request(
 
 type ClientReply = Result<Result<ClientResult, ServiceError>, oneshot::error::RecvError>;
 
-fn read_reply(said: ClientReply) -> Result<Value, ServiceError> {
-    let said = said.map_err(|_| ServiceError::TransportClosed)??;
-    serde_json::to_value(said).map_err(|error| {
+fn read_reply(reply: ClientReply) -> Result<Value, ServiceError> {
+    let reply = reply.map_err(|_| ServiceError::TransportClosed)??;
+    serde_json::to_value(reply).map_err(|error| {
         let why = format!("the answer cannot be read: {error}");
         ServiceError::McpError(rmcp::ErrorData::internal_error(why, None))
     })

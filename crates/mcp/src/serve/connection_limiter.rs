@@ -35,21 +35,24 @@ pub(super) struct LimitedConnection {
 
 impl ConnectionLimiter {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { unauthenticated: Mutex::default(), slots: Arc::new(Semaphore::new(MAX_AUTHENTICATED)) })
+        Arc::new(Self {
+            unauthenticated: Mutex::default(),
+            slots: Arc::new(Semaphore::new(MAX_AUTHENTICATED)),
+        })
     }
 
     /// Registers a connection, and evicts the longest-waiting one if there are too many.
     pub(super) fn accept(self: &Arc<Self>) -> LimitedConnection {
-        let mut waiting = self.unauthenticated.lock();
-        if waiting.connections.len() >= MAX_UNAUTHENTICATED
-            && let Some((_, oldest)) = waiting.connections.pop_front()
+        let mut unauthenticated = self.unauthenticated.lock();
+        if unauthenticated.connections.len() >= MAX_UNAUTHENTICATED
+            && let Some((_, oldest)) = unauthenticated.connections.pop_front()
         {
             oldest.cancel();
         }
-        let (number, out) = (waiting.next_number, CancellationToken::new());
-        waiting.next_number += 1;
-        waiting.connections.push_back((number, out.clone()));
-        LimitedConnection { number, evicted: out, limiter: Arc::clone(self), slot: OnceLock::new() }
+        let (number, evicted) = (unauthenticated.next_number, CancellationToken::new());
+        unauthenticated.next_number += 1;
+        unauthenticated.connections.push_back((number, evicted.clone()));
+        LimitedConnection { number, evicted, limiter: Arc::clone(self), slot: OnceLock::new() }
     }
 }
 
@@ -59,10 +62,10 @@ impl LimitedConnection {
         if self.slot.get().is_some() {
             return true;
         }
-        let Ok(place) = Arc::clone(&self.limiter.slots).try_acquire_owned() else { return false };
+        let Ok(slot) = Arc::clone(&self.limiter.slots).try_acquire_owned() else { return false };
         self.remove_from_waiting();
         // A connection has one request at a time.
-        let _twice = self.slot.set(place);
+        let _twice = self.slot.set(slot);
         true
     }
 

@@ -59,18 +59,18 @@ type RmcpHttpService = StreamableHttpService<McpRequestHandler, LocalSessionMana
 /// Serves all admitted clients until `stop`.
 pub async fn serve_http(
     host: Arc<dyn ToolHost>,
-    door: HttpEndpoint,
+    endpoint: HttpEndpoint,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let HttpEndpoint { listener, access: entry, host_names: names } = door;
+    let HttpEndpoint { listener, access, host_names } = endpoint;
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
-    let inside = Arc::new(HttpServerState::new(
+    let state = Arc::new(HttpServerState::new(
         host,
-        RequestGuard::new(entry, listener.local_addr()?, &names),
+        RequestGuard::new(access, listener.local_addr()?, &host_names),
         &stop,
     )?);
-    let lobby = ConnectionLimiter::new();
+    let limiter = ConnectionLimiter::new();
     // Dropping the set ends all connections.
     let mut connections = JoinSet::new();
     // ends: at `stop`
@@ -87,11 +87,11 @@ pub async fn serve_http(
             Some(_) = connections.join_next(), if !connections.is_empty() => continue,
             () = stop.cancelled() => return Ok(()),
         };
-        let (inside, guest) = (Arc::clone(&inside), lobby.accept());
+        let (state, limited) = (Arc::clone(&state), limiter.accept());
         connections.spawn(async move {
             tokio::select! {
-                () = inside.serve_connection(stream, from, &guest) => {}
-                () = guest.evicted.cancelled() => tracing::debug!(%from, "a connection gave way to another"),
+                () = state.serve_connection(stream, from, &limited) => {}
+                () = limited.evicted.cancelled() => tracing::debug!(%from, "a connection gave way to another"),
             }
         });
     }
@@ -117,9 +117,9 @@ impl HttpServerState {
         Ok(Self { guard, service, sessions })
     }
 
-    async fn serve_connection(&self, stream: TcpStream, from: SocketAddr, guest: &LimitedConnection) {
+    async fn serve_connection(&self, stream: TcpStream, from: SocketAddr, limited: &LimitedConnection) {
         let answering =
-            service_fn(|request| async { Ok::<_, Infallible>(self.answer_request(request, guest).await) });
+            service_fn(|request| async { Ok::<_, Infallible>(self.answer_request(request, limited).await) });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIMEOUT)
@@ -130,13 +130,13 @@ impl HttpServerState {
         }
     }
 
-    async fn answer_request(&self, request: Request<Incoming>, guest: &LimitedConnection) -> HttpReply {
+    async fn answer_request(&self, request: Request<Incoming>, limited: &LimitedConnection) -> HttpReply {
         let (mut head, body) = request.into_parts();
         if let Err(refusal) = self.guard.admit(&head) {
             tracing::warn!(?refusal, "somebody was not let in");
             return refusal_reply(refusal);
         }
-        if !guest.take_slot() {
+        if !limited.take_slot() {
             return too_many_connections();
         }
         // The handlers do not need the header, and removing it keeps the token out of logs.
@@ -205,7 +205,10 @@ fn refusal_reply(refusal: RequestRefusal) -> HttpReply {
     let header = match refusal {
         RequestRefusal::Token => Some((WWW_AUTHENTICATE, "Bearer")),
         RequestRefusal::Method => Some((ALLOW, "GET, POST, DELETE")),
-        RequestRefusal::Host | RequestRefusal::Origin | RequestRefusal::Path | RequestRefusal::ContentType => None,
+        RequestRefusal::Host
+        | RequestRefusal::Origin
+        | RequestRefusal::Path
+        | RequestRefusal::ContentType => None,
     };
     if let Some((name, value)) = header {
         answer.headers_mut().insert(name, HeaderValue::from_static(value));

@@ -33,8 +33,10 @@ pub(super) fn check_body(body: &[u8]) -> Result<(), MessageFault> {
     if matches!(json_limits::check_message(body), Err(json_limits::JsonExcess::Many)) {
         return none("the message has too many values in it");
     }
-    let value: Value = serde_json::from_slice(body)
-        .map_err(|error| MessageFault { code: PARSE_ERROR_CODE, why: format!("the body is no JSON: {error}") })?;
+    let value: Value = serde_json::from_slice(body).map_err(|error| MessageFault {
+        code: PARSE_ERROR_CODE,
+        why: format!("the body is no JSON: {error}"),
+    })?;
     let Value::Object(message) = value else {
         return none("the body must be one message: an object, not a list of them");
     };

@@ -24,8 +24,9 @@ use parked_calls::ParkedCalls;
 pub use request_guard::{AccessRequirement, BearerToken};
 pub use stdio_server::{ServeFault, serve_stdio};
 pub use tool_host::{
-    CallStep, CallUpdate, CallingClient, ClientInput, ClientInputBatch, DATA_META_KEY, FeatureFault, FeatureRequest,
-    HostCall, HostFeatures, HostIdentity, HostReply, HostTool, ReplyPiece, RunningCall, ToolHints, ToolHost,
+    CallStep, CallUpdate, CallingClient, ClientInput, ClientInputBatch, DATA_META_KEY, FeatureFault,
+    FeatureRequest, HostCall, HostFeatures, HostIdentity, HostReply, HostTool, ReplyPiece, RunningCall,
+    ToolHints, ToolHost,
 };
 
 /// State that all sessions of a server share.

@@ -49,7 +49,7 @@ impl ParkedCalls {
     }
 
     /// Parks a call and returns its `requestState`.
-    pub(super) fn park(&self, about: &CallDigest, waiting: ParkedCall) -> io::Result<String> {
+    pub(super) fn park(&self, digest: &CallDigest, call: ParkedCall) -> io::Result<String> {
         let id = hex(&random_bytes()?[..16]);
         let mut calls = self.calls.lock();
         calls.retain(|_, (since, _)| since.elapsed() < PARK_TIMEOUT);
@@ -58,15 +58,20 @@ impl ParkedCalls {
         {
             calls.remove(&oldest);
         }
-        let note =
-            self.codec.seal_with(id.as_bytes(), &SealOptions::new().associated_data(&about.0).ttl(PARK_TIMEOUT));
-        calls.insert(id, (Instant::now(), waiting));
-        Ok(note)
+        let request_state = self
+            .codec
+            .seal_with(id.as_bytes(), &SealOptions::new().associated_data(&digest.0).ttl(PARK_TIMEOUT));
+        calls.insert(id, (Instant::now(), call));
+        Ok(request_state)
     }
 
     /// Returns the call that a `requestState` names.
-    pub(super) fn resume(&self, about: &CallDigest, note: &str) -> Result<ParkedCall, RequestStateFault> {
-        let id = self.codec.open_with(note, &about.0).map_err(|_| RequestStateFault::Forged)?;
+    pub(super) fn resume(
+        &self,
+        digest: &CallDigest,
+        request_state: &str,
+    ) -> Result<ParkedCall, RequestStateFault> {
+        let id = self.codec.open_with(request_state, &digest.0).map_err(|_| RequestStateFault::Forged)?;
         let id = String::from_utf8(id).map_err(|_| RequestStateFault::Forged)?;
         let mut calls = self.calls.lock();
         calls.remove(&id).map(|(_, waiting)| waiting).ok_or(RequestStateFault::Gone)
@@ -142,7 +147,8 @@ mod tests {
     fn the_oldest_parked_call_is_evicted() {
         let parked = ParkedCalls::new().unwrap();
         let first = parked.park(&about("a"), waiting()).unwrap();
-        let notes: Vec<String> = (0..MAX_PARKED_CALLS).map(|_| parked.park(&about("a"), waiting()).unwrap()).collect();
+        let notes: Vec<String> =
+            (0..MAX_PARKED_CALLS).map(|_| parked.park(&about("a"), waiting()).unwrap()).collect();
         assert_eq!(parked.resume(&about("a"), &first).err(), Some(RequestStateFault::Gone));
         assert!(notes.iter().all(|note| parked.resume(&about("a"), note).is_ok()));
     }

@@ -107,7 +107,7 @@ impl RequestRefusal {
 
 impl RequestGuard {
     /// Creates the guard of a server at `address` that also has the host names `names`.
-    pub(super) fn new(entry: AccessRequirement, address: SocketAddr, names: &[String]) -> Self {
+    pub(super) fn new(access: AccessRequirement, address: SocketAddr, names: &[String]) -> Self {
         let port = address.port();
         let mut hosts: Vec<String> =
             LOCALHOST_SPELLINGS.iter().map(|host| format!("{host}:{port}")).collect();
@@ -119,7 +119,7 @@ impl RequestGuard {
             let name = name.to_ascii_lowercase();
             hosts.extend([format!("{name}:{port}"), name]);
         }
-        Self { access: entry, hosts }
+        Self { access, hosts }
     }
 
     /// Returns the accepted host names.

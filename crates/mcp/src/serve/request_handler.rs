@@ -49,13 +49,13 @@ impl McpRequestHandler {
 
     fn ask_host(&self, method: &'static str, params: &impl Serialize) -> Result<Value, ErrorData> {
         let params = serde_json::to_value(params).unwrap_or_default();
-        let said = self.server.host.request_feature(FeatureRequest { method, params });
-        let mut said = said.map_err(|fault| to_rmcp::feature_error(&fault, method))?;
+        let answer = self.server.host.request_feature(FeatureRequest { method, params });
+        let mut answer = answer.map_err(|fault| to_rmcp::feature_error(&fault, method))?;
         // The stateless era requires this field; it is removed again for the older era.
-        if let Some(result) = said.as_object_mut() {
+        if let Some(result) = answer.as_object_mut() {
             result.entry("resultType").or_insert_with(|| "complete".into());
         }
-        Ok(said)
+        Ok(answer)
     }
 }
 
@@ -69,8 +69,8 @@ fn calling_client(context: &RequestContext<RoleServer>) -> CallingClient {
     }
 }
 
-fn is_input_required(said: &Value) -> bool {
-    said["resultType"] == "input_required"
+fn is_input_required(answer: &Value) -> bool {
+    answer["resultType"] == "input_required"
 }
 
 impl ServerHandler for McpRequestHandler {
@@ -108,11 +108,11 @@ impl ServerHandler for McpRequestHandler {
     ) -> Result<CallToolResponse, ErrorData> {
         let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
         let arguments = arguments.unwrap_or_default();
-        let about = CallDigest::new(&name, &arguments);
-        let waiting = match request_state {
-            Some(note) => {
-                let waiting = self.server.parked.resume(&about, &note);
-                waiting.map_err(|fault| ErrorData::invalid_params(fault.to_string(), None))?
+        let digest = CallDigest::new(&name, &arguments);
+        let parked = match request_state {
+            Some(state) => {
+                let parked = self.server.parked.resume(&digest, &state);
+                parked.map_err(|fault| ErrorData::invalid_params(fault.to_string(), None))?
             }
             None => {
                 let host = self.session_host.resolve(&self.server.host, &context).await;
@@ -120,8 +120,8 @@ impl ServerHandler for McpRequestHandler {
                 ParkedCall { running: host.start(call), input_batch: None }
             }
         };
-        let brought = input_responses.unwrap_or_default();
-        CallDriver { server: &self.server, context: &context, digest: about, inputs: brought }.run(waiting).await
+        let inputs = input_responses.unwrap_or_default();
+        CallDriver { server: &self.server, context: &context, digest, inputs }.run(parked).await
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -169,11 +169,11 @@ impl ServerHandler for McpRequestHandler {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let said = self.ask_host("prompts/get", &request)?;
-        if is_input_required(&said) {
-            return Ok(to_rmcp::parse_host_json::<InputRequiredResult>(said)?.into());
+        let answer = self.ask_host("prompts/get", &request)?;
+        if is_input_required(&answer) {
+            return Ok(to_rmcp::parse_host_json::<InputRequiredResult>(answer)?.into());
         }
-        Ok(GetPromptResponse::Complete(to_rmcp::parse_host_json(said)?))
+        Ok(GetPromptResponse::Complete(to_rmcp::parse_host_json(answer)?))
     }
 
     async fn list_resources(

@@ -41,16 +41,16 @@ where
     T: Transport<RoleServer> + 'static,
 {
     let handler = McpRequestHandler::new(&SharedServerState::new(host)?);
-    let over = stop.child_token();
-    let client = PipeTransport { inner: transport, closed: over.clone(), session_begun: false };
-    match serve_server_with_ct(handler, client, over.clone()).await {
+    let closed = stop.child_token();
+    let client = PipeTransport { inner: transport, closed: closed.clone(), session_begun: false };
+    match serve_server_with_ct(handler, client, closed.clone()).await {
         Ok(running) => {
             running.waiting().await.map_err(io::Error::other)?;
             Ok(())
         }
         // The client left before its first request, or before the answer.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
-        Err(_) if over.is_cancelled() => Ok(()),
+        Err(_) if closed.is_cancelled() => Ok(()),
         Err(ServerInitializeError::InitializeFailed(error)) => {
             Err(ServeFault::Client(error.message.into_owned()))
         }

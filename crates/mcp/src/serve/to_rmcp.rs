@@ -15,8 +15,8 @@ use serde_json::{Map, Value, json};
 
 use super::call_driver::ProtocolEra;
 use super::tool_host::{
-    ClientInput, DATA_META_KEY, FeatureFault, HostFeatures, HostIdentity, HostReply, HostTool, ReplyPiece, ToolHints,
-    ToolHost,
+    ClientInput, DATA_META_KEY, FeatureFault, HostFeatures, HostIdentity, HostReply, HostTool, ReplyPiece,
+    ToolHints, ToolHost,
 };
 
 /// The supported methods.
@@ -47,13 +47,13 @@ pub(super) fn server_config(host: &dyn ToolHost) -> ServerConfig {
     }
 }
 
-fn capabilities(extras: HostFeatures) -> ServerCapabilities {
+fn capabilities(features: HostFeatures) -> ServerCapabilities {
     let mut has = Map::from_iter([("tools".to_owned(), json!({}))]);
     let more = [
-        ("prompts", extras.prompts, json!({})),
-        ("resources", extras.resources, json!({ "subscribe": true })),
-        ("completions", extras.completions, json!({})),
-        ("logging", extras.logging, json!({})),
+        ("prompts", features.prompts, json!({})),
+        ("resources", features.resources, json!({ "subscribe": true })),
+        ("completions", features.completions, json!({})),
+        ("logging", features.logging, json!({})),
     ];
     has.extend(more.into_iter().filter(|(_, has, _)| *has).map(|(name, _, how)| (name.to_owned(), how)));
     serde_json::from_value(Value::Object(has)).unwrap_or_default()

@@ -49,7 +49,8 @@ impl ServerObserver for ChangeForwarder {
 
 async fn failed(mode: &'static str, limit: Duration) -> String {
     let (sender, mut failures) = mpsc::unbounded_channel();
-    let means = McpClientDeps { observer: Some(Arc::new(FailureForwarder(sender))), ..McpClientDeps::default() };
+    let means =
+        McpClientDeps { observer: Some(Arc::new(FailureForwarder(sender))), ..McpClientDeps::default() };
     let _servers = start_mode(mode, limit, &means);
     failures.recv().await.unwrap()
 }
@@ -145,7 +146,8 @@ async fn of_ten_thousand_tools_only_found_ones_are_offered() {
     let servers = start_mode("many-tools", ENOUGH, &McpClientDeps::default());
     let found = call(&servers, "tool_search", &json!({"query": "tool 4711"})).await;
     assert!(read(&found).contains("mcp__h__tool_4711"), "{}", read(&found));
-    let told: Vec<String> = servers.offered_tools().iter().map(|tool| tool.spec().name().to_owned()).collect();
+    let told: Vec<String> =
+        servers.offered_tools().iter().map(|tool| tool.spec().name().to_owned()).collect();
     assert!(told.len() < 20 && told.contains(&"mcp__h__tool_4711".to_owned()), "{told:?}");
     assert_eq!(read(&call_echo(&servers).await), "hi");
     let [(_, ServerHealth::Ready { tools, left_out, .. })] = &servers.health()[..] else {
@@ -171,7 +173,8 @@ async fn a_block_of_an_unknown_kind_takes_no_other_down() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn approval_of_an_old_definition_does_not_cover_a_new_one() {
     let (sender, mut changes) = mpsc::unbounded_channel();
-    let means = McpClientDeps { observer: Some(Arc::new(ChangeForwarder(sender))), ..McpClientDeps::default() };
+    let means =
+        McpClientDeps { observer: Some(Arc::new(ChangeForwarder(sender))), ..McpClientDeps::default() };
     let servers = start_mode("changes", ENOUGH, &means);
     servers.wait_until_settled(None).await;
     let before = servers.find("mcp__h__echo").unwrap();

@@ -22,7 +22,8 @@ impl ServerLauncher for UnconfinedLauncher {
         let [stdin, stdout, stderr] = stdio;
         let mut command = Command::new(&self.0[0]);
         command.args(&self.0[1..]).stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
-        let started = command.spawn().map_err(|error| LaunchFault { why: error.to_string(), retryable: false });
+        let started =
+            command.spawn().map_err(|error| LaunchFault { why: error.to_string(), retryable: false });
         Box::pin(std::future::ready(
             started.map(|child| Box::new(UnconfinedServer::wait_for(child)) as Box<dyn LaunchedServer>),
         ))

@@ -19,18 +19,18 @@ impl PatchPlan {
     pub fn diff(&self) -> String {
         let by_path: HashMap<&str, &FileChange> =
             self.changes.iter().map(|change| (change.path.as_str(), change)).collect();
-        let goes = |path: &str| {
+        let is_deleted = |path: &str| {
             by_path.get(path).is_some_and(|change| change.after.is_none() && change.link.is_none())
         };
         // A rename in git needs a free destination name and a source that is deleted. Each file can be renamed only
         // once.
         let mut renames: HashMap<&str, &str> = HashMap::new();
         for change in self.changes.iter().filter(|change| change.moved && change.before.is_none()) {
-            if let Some(from) = change.from.as_deref().filter(|from| goes(from)) {
+            if let Some(from) = change.from.as_deref().filter(|from| is_deleted(from)) {
                 renames.entry(from).or_insert(&change.path);
             }
         }
-        let shown = |change: &FileChange| {
+        let format_change = |change: &FileChange| {
             if change.after.is_none() && renames.contains_key(change.path.as_str()) {
                 return String::new();
             }
@@ -38,16 +38,17 @@ impl PatchPlan {
                 return format_symlink_deletion(link);
             }
             let (path, after) = (change.diff_name(), change.after.as_ref());
-            let came = change.from.as_deref().zip(change.origin.as_ref()).filter(|_| change.before.is_none());
-            let Some((from, origin)) = came else {
+            let source =
+                change.from.as_deref().zip(change.origin.as_ref()).filter(|_| change.before.is_none());
+            let Some((from, origin)) = source else {
                 return format_file_diff(path, DiffOrigin::Same, change.before.as_ref(), after);
             };
             let name = origin.diff_name(from);
             let renamed = renames.get(from) == Some(&change.path.as_str());
-            let way = if renamed { DiffOrigin::Renamed(name) } else { DiffOrigin::Copied(name) };
-            format_file_diff(path, way, Some(&origin.content), after)
+            let diff_origin = if renamed { DiffOrigin::Renamed(name) } else { DiffOrigin::Copied(name) };
+            format_file_diff(path, diff_origin, Some(&origin.content), after)
         };
-        self.changes.iter().map(shown).collect()
+        self.changes.iter().map(format_change).collect()
     }
 }
 
@@ -79,11 +80,11 @@ enum DiffOrigin<'a> {
 /// Formats the part of one file.
 fn format_file_diff(
     path: &str,
-    way: DiffOrigin<'_>,
+    diff_origin: DiffOrigin<'_>,
     before: Option<&FileContent>,
     after: Option<&FileContent>,
 ) -> String {
-    let from = match way {
+    let from = match diff_origin {
         DiffOrigin::Same => path,
         DiffOrigin::Renamed(from) | DiffOrigin::Copied(from) => from,
     };
@@ -98,7 +99,7 @@ fn format_file_diff(
         }
         _ => Ok(()),
     };
-    let verb = match way {
+    let verb = match diff_origin {
         DiffOrigin::Same => None,
         DiffOrigin::Renamed(_) => Some("rename"),
         DiffOrigin::Copied(_) => Some("copy"),
@@ -106,28 +107,32 @@ fn format_file_diff(
     if let Some(verb) = verb {
         let _ = writeln!(out, "{verb} from {}\n{verb} to {}", quote_path("", from), quote_path("", path));
     }
-    let was = before.map(|content| content.bytes.as_slice());
-    let is = after.map(|content| content.bytes.as_slice());
-    let (was_all, is_all) = (was.unwrap_or_default(), is.unwrap_or_default());
-    if was_all == is_all {
+    let before_bytes = before.map(|content| content.bytes.as_slice());
+    let after_bytes = after.map(|content| content.bytes.as_slice());
+    let (old_bytes, new_bytes) = (before_bytes.unwrap_or_default(), after_bytes.unwrap_or_default());
+    if old_bytes == new_bytes {
         return out;
     }
     let old = if before.is_some() { &old } else { "/dev/null" };
     let new = if after.is_some() { &new } else { "/dev/null" };
-    let _ = match (as_diff_text(was_all), as_diff_text(is_all)) {
-        (Some(was), Some(is)) => {
+    let _ = match (as_diff_text(old_bytes), as_diff_text(new_bytes)) {
+        (Some(old_text), Some(new_text)) => {
             write!(
                 out,
                 "--- {}\n+++ {}\n{}",
                 end_name_with_tab(old),
                 end_name_with_tab(new),
-                unified_hunks::format_hunks(was, is)
+                unified_hunks::format_hunks(old_text, new_text)
             )
         }
         _ => {
             // Without any such line, git would skip the file instead of refusing it.
-            let alone = if out.lines().count() == 1 { "dissimilarity index 100%\n" } else { "" };
-            write!(out, "{alone}Binary files {old} and {new} differ\n{}", commented_text_diff(was, is))
+            let dissimilarity = if out.lines().count() == 1 { "dissimilarity index 100%\n" } else { "" };
+            write!(
+                out,
+                "{dissimilarity}Binary files {old} and {new} differ\n{}",
+                commented_text_diff(before_bytes, after_bytes)
+            )
         }
     };
     out
@@ -146,14 +151,15 @@ fn as_diff_text(bytes: &[u8]) -> Option<&str> {
 }
 
 /// Formats the text diff of a file in another encoding as `#` lines, which no program takes for a part of the diff.
-fn commented_text_diff(was: Option<&[u8]>, is: Option<&[u8]>) -> String {
-    let (Ok(old), Ok(new)) =
-        (DecodedText::from_bytes(was.unwrap_or_default()), DecodedText::from_bytes(is.unwrap_or_default()))
-    else {
+fn commented_text_diff(before: Option<&[u8]>, after: Option<&[u8]>) -> String {
+    let (Ok(old), Ok(new)) = (
+        DecodedText::from_bytes(before.unwrap_or_default()),
+        DecodedText::from_bytes(after.unwrap_or_default()),
+    ) else {
         return String::new();
     };
     let (from, to) = (old.encoding_name(), new.encoding_name());
-    let encoding = match (was, is) {
+    let encoding = match (before, after) {
         (Some(_), Some(_)) if from != to => format!("{from} becomes {to}"),
         (Some(_), _) => from.to_owned(),
         (None, _) => to.to_owned(),

@@ -12,11 +12,13 @@ const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 const CONTEXT_LINES: usize = 3;
 
 /// Formats the hunks that turn `was` into `is`.
-pub(super) fn format_hunks(was: &str, is: &str) -> String {
+pub(super) fn format_hunks(old_text: &str, new_text: &str) -> String {
     let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
-    let (was, is) = (lines(was), lines(is));
-    let changes =
-        TextDiff::configure().algorithm(Algorithm::Histogram).timeout(DIFF_TIMEOUT).diff_slices(&was, &is);
+    let (old_lines, new_lines) = (lines(old_text), lines(new_text));
+    let changes = TextDiff::configure()
+        .algorithm(Algorithm::Histogram)
+        .timeout(DIFF_TIMEOUT)
+        .diff_slices(&old_lines, &new_lines);
     let mut out = String::new();
     for group in changes.grouped_ops(CONTEXT_LINES) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
@@ -24,14 +26,14 @@ pub(super) fn format_hunks(was: &str, is: &str) -> String {
         let new = first.new_range().start..last.new_range().end;
         let _ = writeln!(out, "@@ -{} +{} @@", format_range(&old), format_range(&new));
         for op in &group {
-            write_diff_op(&mut out, op, &was, &is);
+            write_diff_op(&mut out, op, &old_lines, &new_lines);
         }
     }
     out
 }
 
-fn write_diff_op(out: &mut String, op: &DiffOp, was: &[&str], is: &[&str]) {
-    let (old, new) = (&was[op.old_range()], &is[op.new_range()]);
+fn write_diff_op(out: &mut String, op: &DiffOp, old_lines: &[&str], new_lines: &[&str]) {
+    let (old, new) = (&old_lines[op.old_range()], &new_lines[op.new_range()]);
     let parts = match op {
         DiffOp::Equal { .. } => vec![(' ', old)],
         DiffOp::Delete { .. } => vec![('-', old)],

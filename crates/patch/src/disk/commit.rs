@@ -75,8 +75,10 @@ impl DiskTree {
             false => records.write_synced(&plan.record),
         }
         .map_err(|error| record_refusal(plan, &error))?;
-        for (one, step) in plan.record.moves.iter().zip(&plan.steps) {
-            one.move_forward(planned_dir(plan, one.folder)?).map_err(|trouble| move_refusal(&step.path, trouble))?;
+        for (file_move, step) in plan.record.moves.iter().zip(&plan.steps) {
+            file_move
+                .move_forward(planned_dir(plan, file_move.folder)?)
+                .map_err(|error| move_refusal(&step.path, error))?;
             progress(CommitMilestone::Placed(step));
         }
         // New files must be durable before old ones are removed. A single name has one or the other in any case.
@@ -94,15 +96,20 @@ impl DiskTree {
             let mut files = Vec::with_capacity(batch.len());
             for &at in batch {
                 let step = plan.steps[at];
-                let Some(put) = &step.new_file else { continue };
-                let like = self.open_attribute_source(plan, at)?;
-                let one = &plan.record.moves[at];
-                let like = like.as_ref().map(OwnedFd::as_fd);
-                let file = stage::stage_file(planned_dir(plan, one.folder)?, Path::new(&one.temp), put, like)
-                    .map_err(|error| io_refusal(&step.path, "written", error))?;
-                let seen = syscalls::status_of_fd(file.as_fd())
+                let Some(new_file) = &step.new_file else { continue };
+                let attribute_source = self.open_attribute_source(plan, at)?;
+                let file_move = &plan.record.moves[at];
+                let attribute_source = attribute_source.as_ref().map(OwnedFd::as_fd);
+                let file = stage::stage_file(
+                    planned_dir(plan, file_move.folder)?,
+                    Path::new(&file_move.temp),
+                    new_file,
+                    attribute_source,
+                )
+                .map_err(|error| io_refusal(&step.path, "written", error))?;
+                let status = syscalls::status_of_fd(file.as_fd())
                     .map_err(|errno| io_refusal(&step.path, "written", errno))?;
-                plan.record.moves[at].staged = Some(seen.inode_id());
+                plan.record.moves[at].staged = Some(status.inode_id());
                 files.push(file);
             }
             let path = |at: usize| plan.steps[batch[at]].path.as_str();
@@ -124,8 +131,8 @@ fn planned_dir<'p>(plan: &'p CommitPlan<'_>, folder: usize) -> Result<BorrowedFd
     fd.ok_or_else(|| refuse_path("", "a directory was not made; this is a bug".to_owned()))
 }
 
-fn move_refusal(path: &str, trouble: MoveError) -> FileRefusal {
-    match trouble {
+fn move_refusal(path: &str, error: MoveError) -> FileRefusal {
+    match error {
         MoveError::Changed => changed_refusal(path),
         MoveError::Errno(errno) => io_refusal(path, "put in place", errno),
     }
@@ -135,23 +142,23 @@ fn move_refusal(path: &str, trouble: MoveError) -> FileRefusal {
 fn create_missing_dirs(plan: &mut CommitPlan<'_>) -> Result<(), FileRefusal> {
     for at in 0..plan.dirs.len() {
         let Some(parent) = plan.record.folders[at].made_in else { continue };
-        let real = plan.record.folders[at].path.to_path_buf();
-        let shown = real.display().to_string();
-        let name = real.file_name().map(Path::new).unwrap_or(&real);
+        let real_path = plan.record.folders[at].path.to_path_buf();
+        let shown = real_path.display().to_string();
+        let name = real_path.file_name().map(Path::new).unwrap_or(&real_path);
         let parent = planned_dir(plan, parent)?;
         match rustix::fs::mkdirat(parent, name, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
             Err(Errno::EXIST) => return Err(changed_refusal(&shown)),
             other => other.map_err(|errno| io_refusal(&shown, "made", errno))?,
         }
-        match open_created_dir(parent, name, &real) {
+        match open_created_dir(parent, name, &real_path) {
             Ok((fd, id)) => {
                 plan.record.folders[at].id = Some(id);
                 plan.dirs[at] = Some(fd);
             }
-            Err(trouble) => {
+            Err(error) => {
                 // It has no recorded identity, so a rollback could not find it.
                 let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
-                return Err(move_refusal(&shown, trouble));
+                return Err(move_refusal(&shown, error));
             }
         }
     }
@@ -159,9 +166,13 @@ fn create_missing_dirs(plan: &mut CommitPlan<'_>) -> Result<(), FileRefusal> {
 }
 
 /// Opens the directory that was just created, if it is still at its path.
-fn open_created_dir(parent: BorrowedFd<'_>, name: &Path, real: &Path) -> Result<(OwnedFd, InodeId), MoveError> {
+fn open_created_dir(
+    parent: BorrowedFd<'_>,
+    name: &Path,
+    real_path: &Path,
+) -> Result<(OwnedFd, InodeId), MoveError> {
     let fd = syscalls::open_dir(parent, name, SymlinkPolicy::Refuse)?;
-    if syscalls::real_path(fd.as_fd())? != real {
+    if syscalls::real_path(fd.as_fd())? != real_path {
         return Err(MoveError::Changed);
     }
     let id = syscalls::status_of_fd(fd.as_fd())?.inode_id();
@@ -192,15 +203,19 @@ pub(super) fn finish_commit(record: &CommitRecord, dirs: &[Option<OwnedFd>], rec
 /// Removes the leftovers of every move, even after a failure. Returns true if all succeeded.
 fn remove_all_leftovers(record: &CommitRecord, dirs: &[Option<OwnedFd>]) -> bool {
     let mut all = true;
-    for one in &record.moves {
-        let Some(dir) = &dirs[one.folder] else { continue };
-        all &= one.remove_leftovers(dir.as_fd()).is_ok();
+    for file_move in &record.moves {
+        let Some(dir) = &dirs[file_move.folder] else { continue };
+        all &= file_move.remove_leftovers(dir.as_fd()).is_ok();
     }
     all
 }
 
 /// Rolls everything back. Extends the refusal if even that fails.
-fn refusal_after_rollback(plan: &mut CommitPlan<'_>, records: &RecordStore, refusal: FileRefusal) -> FileRefusal {
+fn refusal_after_rollback(
+    plan: &mut CommitPlan<'_>,
+    records: &RecordStore,
+    refusal: FileRefusal,
+) -> FileRefusal {
     if roll_back(&mut plan.record, &plan.dirs, records) {
         return refusal;
     }
@@ -218,9 +233,9 @@ pub(super) fn roll_back(record: &mut CommitRecord, dirs: &[Option<OwnedFd>], rec
     }
     let fd = |folder: usize| dirs.get(folder).and_then(Option::as_ref);
     let mut all = true;
-    for one in record.moves.iter().rev() {
-        let Some(dir) = fd(one.folder) else { continue };
-        all &= one.move_back(dir.as_fd()).is_ok();
+    for file_move in record.moves.iter().rev() {
+        let Some(dir) = fd(file_move.folder) else { continue };
+        all &= file_move.move_back(dir.as_fd()).is_ok();
     }
     if !all {
         return false;
@@ -237,10 +252,10 @@ pub(super) fn roll_back(record: &mut CommitRecord, dirs: &[Option<OwnedFd>], rec
 }
 
 /// Removes a directory that the commit created, unless it was replaced or is not empty.
-fn remove_created_dir(parent: BorrowedFd<'_>, name: &Path, made: Option<&OwnedFd>) -> Result<(), Errno> {
-    let Some(made) = made else { return Ok(()) };
-    let here = syscalls::status_of_name(parent, name)?.map(|seen| seen.inode_id());
-    if here != Some(syscalls::status_of_fd(made.as_fd())?.inode_id()) {
+fn remove_created_dir(parent: BorrowedFd<'_>, name: &Path, created: Option<&OwnedFd>) -> Result<(), Errno> {
+    let Some(created) = created else { return Ok(()) };
+    let here = syscalls::status_of_name(parent, name)?.map(|status| status.inode_id());
+    if here != Some(syscalls::status_of_fd(created.as_fd())?.inode_id()) {
         return Ok(());
     }
     match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {

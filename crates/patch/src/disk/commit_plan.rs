@@ -44,10 +44,10 @@ impl<'a> CommitPlan<'a> {
         records: &RecordStore,
     ) -> Result<Self, FileRefusal> {
         let mut plan = Self { record: CommitRecord::new(disk.root()), dirs: Vec::new(), steps: Vec::new() };
-        let mut known = PlannedNames::default();
+        let mut planned = PlannedNames::default();
         for step in steps {
-            let (place, seen) = disk.resolve_step(step)?;
-            if place.real_path().starts_with(&records.real_path) {
+            let (resolved, status) = disk.resolve_step(step)?;
+            if resolved.real_path().starts_with(&records.real_path) {
                 let what =
                     format!("`{}` is among the records of commits, which no patch may touch", step.path);
                 return Err(refuse_path(&step.path, what));
@@ -55,7 +55,7 @@ impl<'a> CommitPlan<'a> {
             if step.found_version.is_none() && step.new_file.is_none() {
                 continue;
             }
-            plan.add(step, place, seen, &mut known)?;
+            plan.add(step, resolved, status, &mut planned)?;
         }
         Ok(plan)
     }
@@ -63,38 +63,43 @@ impl<'a> CommitPlan<'a> {
     fn add(
         &mut self,
         step: &'a CommitStep,
-        place: ResolvedName,
-        seen: Option<FileStatus>,
-        known: &mut PlannedNames,
+        resolved: ResolvedName,
+        status: Option<FileStatus>,
+        planned: &mut PlannedNames,
     ) -> Result<(), FileRefusal> {
-        let again =
+        let changed_twice =
             || refuse_path(&step.path, format!("`{}` is changed twice; change each file once", step.path));
-        if let Some(seen) = seen
-            && seen.hard_links == 1
-            && !known.files.insert(seen.inode_id())
+        if let Some(status) = status
+            && status.hard_links == 1
+            && !planned.files.insert(status.inode_id())
         {
-            return Err(again());
+            return Err(changed_twice());
         }
-        let folder = self.dir_index(place.dir, &place.missing, known);
-        if !known.names.insert((folder, place.leaf.clone())) {
-            return Err(again());
+        let folder = self.dir_index(resolved.dir, &resolved.missing, planned);
+        if !planned.names.insert((folder, resolved.leaf.clone())) {
+            return Err(changed_twice());
         }
         self.record.moves.push(RecordedMove {
             folder,
-            leaf: RecordedPath::from_path(&place.leaf),
+            leaf: RecordedPath::from_path(&resolved.leaf),
             temp: self.record.temp_name(self.record.moves.len()),
             puts: step.new_file.is_some(),
             staged: None,
-            found: seen.map(|seen| FileFingerprint::from_status(&seen)),
+            found: status.map(|seen| FileFingerprint::from_status(&seen)),
         });
         self.steps.push(step);
         Ok(())
     }
 
     /// Returns the index of the name's directory. Missing directories are added to the record.
-    fn dir_index(&mut self, dir: OpenDir, missing: &[std::ffi::OsString], known: &mut PlannedNames) -> usize {
+    fn dir_index(
+        &mut self,
+        dir: OpenDir,
+        missing: &[std::ffi::OsString],
+        planned: &mut PlannedNames,
+    ) -> usize {
         let mut path = dir.real_path;
-        let mut at = *known.existing_dirs.entry(dir.id).or_insert_with(|| {
+        let mut at = *planned.existing_dirs.entry(dir.id).or_insert_with(|| {
             self.dirs.push(Some(dir.fd));
             let folder =
                 RecordedDir { path: RecordedPath::from_path(&path), id: Some(dir.id), made_in: None };
@@ -104,7 +109,7 @@ impl<'a> CommitPlan<'a> {
         for name in missing {
             path.push(name);
             let parent = at;
-            at = *known.created_dirs.entry(path.clone()).or_insert_with(|| {
+            at = *planned.created_dirs.entry(path.clone()).or_insert_with(|| {
                 self.dirs.push(None);
                 let folder =
                     RecordedDir { path: RecordedPath::from_path(&path), id: None, made_in: Some(parent) };
@@ -117,14 +122,14 @@ impl<'a> CommitPlan<'a> {
 
     /// Checks that every step still finds the file that it was planned for.
     pub(super) fn verify_unchanged(&self) -> Result<(), FileRefusal> {
-        for (one, step) in self.record.moves.iter().zip(&self.steps) {
-            let Some(dir) = self.dirs.get(one.folder).and_then(Option::as_ref) else { continue };
-            let seen = syscalls::status_of_name(dir.as_fd(), &one.leaf.to_path_buf());
-            let seen = seen.map_err(|errno| io_refusal(&step.path, "looked at", errno))?;
-            let same = seen.map(|seen| FileFingerprint::from_status(&seen)) == one.found;
+        for (file_move, step) in self.record.moves.iter().zip(&self.steps) {
+            let Some(dir) = self.dirs.get(file_move.folder).and_then(Option::as_ref) else { continue };
+            let status = syscalls::status_of_name(dir.as_fd(), &file_move.leaf.to_path_buf());
+            let status = status.map_err(|errno| io_refusal(&step.path, "looked at", errno))?;
+            let same = status.map(|seen| FileFingerprint::from_status(&seen)) == file_move.found;
             // A deleted symlink has its own stamp, but the step has the stamp of its target.
-            let is_file = seen.is_some_and(|seen| seen.kind == FileType::RegularFile);
-            if !same || (is_file && seen.map(|seen| seen.version) != step.found_version) {
+            let is_file = status.is_some_and(|seen| seen.kind == FileType::RegularFile);
+            if !same || (is_file && status.map(|seen| seen.version) != step.found_version) {
                 return Err(changed_refusal(&step.path));
             }
         }
@@ -133,16 +138,16 @@ impl<'a> CommitPlan<'a> {
 }
 
 /// Checks that this user may write to a file. The file is replaced and not written, so the kernel does not check it.
-fn check_writable(path: &str, place: &ResolvedName, seen: &FileStatus) -> Result<(), FileRefusal> {
-    let asked = rustix::fs::accessat(
-        place.dir.fd.as_fd(),
-        &place.leaf,
+fn check_writable(path: &str, resolved: &ResolvedName, status: &FileStatus) -> Result<(), FileRefusal> {
+    let access = rustix::fs::accessat(
+        resolved.dir.fd.as_fd(),
+        &resolved.leaf,
         rustix::fs::Access::WRITE_OK,
         rustix::fs::AtFlags::EACCESS,
     );
-    match asked {
+    match access {
         Err(Errno::ACCESS | Errno::PERM) => {
-            let (mode, owner) = (seen.mode.as_raw_mode() & 0o777, seen.owner);
+            let (mode, owner) = (status.mode.as_raw_mode() & 0o777, status.owner);
             let what = format!("`{path}` may not be written by this user (mode {mode:04o}, owner {owner})");
             Err(refuse_path(path, format!("{what}; change its mode or owner first if it is to be")))
         }
@@ -155,45 +160,46 @@ impl DiskTree {
     /// Resolves the name that `step` changes, and returns the file there if it is the expected one.
     fn resolve_step(&self, step: &CommitStep) -> Result<(ResolvedName, Option<FileStatus>), FileRefusal> {
         let path = step.path.as_str();
-        let mut place = self.resolve_name(path, FileAccess::Write)?;
-        let is_link = place.lookup_status(path)?.is_some_and(|seen| seen.kind == FileType::Symlink);
+        let mut resolved = self.resolve_name(path, FileAccess::Write)?;
+        let is_link = resolved.lookup_status(path)?.is_some_and(|status| status.kind == FileType::Symlink);
         if step.new_file.is_some() {
-            place = self.follow_symlink(path, place, FileAccess::Write)?;
+            resolved = self.follow_symlink(path, resolved, FileAccess::Write)?;
         } else if is_link {
             // The symlink is deleted, not its target. But it must still lead to the file that was read.
-            let end =
+            let target =
                 self.follow_symlink(path, self.resolve_name(path, FileAccess::Write)?, FileAccess::Read)?;
-            let there = self.open_regular(path, &end)?.map(|(_, seen)| seen.version);
-            let seen = place.lookup_status(path)?.filter(|seen| seen.kind == FileType::Symlink);
-            return match seen {
-                Some(seen) if there == step.found_version => Ok((place, Some(seen))),
+            let there = self.open_regular(path, &target)?.map(|(_, status)| status.version);
+            let status = resolved.lookup_status(path)?.filter(|seen| seen.kind == FileType::Symlink);
+            return match status {
+                Some(status) if there == step.found_version => Ok((resolved, Some(status))),
                 Some(_) | None => Err(changed_refusal(path)),
             };
         }
-        let seen = self.open_regular(path, &place)?.map(|(_, seen)| seen);
-        if step.found_version.is_none() && seen.is_some() {
+        let status = self.open_regular(path, &resolved)?.map(|(_, seen)| seen);
+        if step.found_version.is_none() && status.is_some() {
             return Err(refuse_path(path, format!("`{path}` is there already; read it, then change it")));
         }
-        if seen.map(|seen| seen.version) != step.found_version {
+        if status.map(|seen| seen.version) != step.found_version {
             return Err(changed_refusal(path));
         }
-        if let (Some(seen), Some(_)) = (&seen, &step.new_file) {
-            self.check_changeable(path, seen)?;
-            check_writable(path, &place, seen)?;
+        if let (Some(status), Some(_)) = (&status, &step.new_file) {
+            self.check_changeable(path, status)?;
+            check_writable(path, &resolved, status)?;
         }
-        Ok((place, seen))
+        Ok((resolved, status))
     }
 
     /// Checks that a file's mode and hard links allow a change of its content.
-    fn check_changeable(&self, path: &str, seen: &FileStatus) -> Result<(), FileRefusal> {
-        if !seen.mode.intersects(WRITE_BITS) {
-            let mode = seen.mode.as_raw_mode() & 0o777;
+    fn check_changeable(&self, path: &str, status: &FileStatus) -> Result<(), FileRefusal> {
+        if !status.mode.intersects(WRITE_BITS) {
+            let mode = status.mode.as_raw_mode() & 0o777;
             let what =
                 format!("`{path}` is read-only for everybody (mode {mode:04o}), so it is not meant to be");
             return Err(refuse_path(path, format!("{what} changed; `chmod u+w` it first if it is")));
         }
-        if let (true, HardLinkPolicy::Refuse) = (seen.hard_links > 1, self.hard_link_policy) {
-            let what = format!("`{path}` has {} names (hard links), and the others would keep", seen.hard_links);
+        if let (true, HardLinkPolicy::Refuse) = (status.hard_links > 1, self.hard_link_policy) {
+            let what =
+                format!("`{path}` has {} names (hard links), and the others would keep", status.hard_links);
             return Err(refuse_path(path, format!("{what} the old content; {}", self.hard_link_hint)));
         }
         Ok(())
@@ -210,18 +216,21 @@ impl DiskTree {
         plan: &CommitPlan<'_>,
         at: usize,
     ) -> Result<Option<OwnedFd>, FileRefusal> {
-        let (one, step) = (&plan.record.moves[at], plan.steps[at]);
+        let (file_move, step) = (&plan.record.moves[at], plan.steps[at]);
         let path = step.path.as_str();
         match step.new_file.as_ref().and_then(|put| put.attributes_from.as_deref()) {
-            Some(like) if like != path => {
-                let place =
-                    self.follow_symlink(like, self.resolve_name(like, FileAccess::Read)?, FileAccess::Read)?;
-                Ok(self.open_regular(like, &place)?.map(|(fd, _)| fd))
+            Some(source) if source != path => {
+                let resolved = self.follow_symlink(
+                    source,
+                    self.resolve_name(source, FileAccess::Read)?,
+                    FileAccess::Read,
+                )?;
+                Ok(self.open_regular(source, &resolved)?.map(|(fd, _)| fd))
             }
-            Some(_) | None if one.found.is_none() => Ok(None),
+            Some(_) | None if file_move.found.is_none() => Ok(None),
             Some(_) | None => {
-                let Some(dir) = plan.dirs[one.folder].as_ref() else { return Ok(None) };
-                let fd = syscalls::open_file(dir.as_fd(), Path::new(&one.leaf.to_path_buf()));
+                let Some(dir) = plan.dirs[file_move.folder].as_ref() else { return Ok(None) };
+                let fd = syscalls::open_file(dir.as_fd(), Path::new(&file_move.leaf.to_path_buf()));
                 fd.map(Some).map_err(|errno| io_refusal(path, "read", errno))
             }
         }

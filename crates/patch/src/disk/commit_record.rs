@@ -89,8 +89,8 @@ pub(super) struct FileFingerprint {
 }
 
 impl FileFingerprint {
-    pub(super) fn from_status(seen: &FileStatus) -> Self {
-        Self { id: seen.inode_id(), size: seen.version.size, mtime: seen.version.mtime }
+    pub(super) fn from_status(status: &FileStatus) -> Self {
+        Self { id: status.inode_id(), size: status.version.size, mtime: status.version.mtime }
     }
 }
 
@@ -148,16 +148,18 @@ impl CommitRecord {
         if self.id != id {
             return Some("its name is not its own");
         }
-        let folders = self.folders.iter().enumerate().all(|(at, folder)| {
+        let folders_valid = self.folders.iter().enumerate().all(|(at, folder)| {
             folder.path.to_path_buf().is_absolute() && folder.made_in.is_none_or(|parent| parent < at)
         });
-        let moves = self.moves.iter().enumerate().all(|(at, one)| {
-            one.folder < self.folders.len() && one.leaf.is_one_name() && one.temp == self.temp_name(at)
+        let moves_valid = self.moves.iter().enumerate().all(|(at, file_move)| {
+            file_move.folder < self.folders.len()
+                && file_move.leaf.is_one_name()
+                && file_move.temp == self.temp_name(at)
         });
-        let known = self.phase == CommitPhase::Staging
+        let ids_known = self.phase == CommitPhase::Staging
             || (self.folders.iter().all(|folder| folder.id.is_some())
                 && self.moves.iter().all(|one| one.staged.is_some() == one.puts));
-        (!folders || !moves || !known).then_some("its parts do not fit together")
+        (!folders_valid || !moves_valid || !ids_known).then_some("its parts do not fit together")
     }
 }
 
@@ -201,16 +203,16 @@ impl RecordStore {
     fn open_locked(path: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         let dir = syscalls::open_dir(rustix::fs::CWD, path, SymlinkPolicy::Follow)?;
-        let seen = syscalls::status_of_fd(dir.as_fd())?;
-        if seen.owner != effective_uid() || seen.mode.intersects(GROUP_AND_OTHERS) {
+        let status = syscalls::status_of_fd(dir.as_fd())?;
+        if status.owner != effective_uid() || status.mode.intersects(GROUP_AND_OTHERS) {
             let what = "it must belong to this user, and nobody else may enter";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
         }
-        let real = syscalls::real_path(dir.as_fd())?;
+        let real_path = syscalls::real_path(dir.as_fd())?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let lock = rustix::fs::openat(&dir, "lock", flags, OWNER_READ_WRITE)?;
         acquire_lock(&lock)?;
-        Ok(Self { dir, real_path: real, _lock: lock })
+        Ok(Self { dir, real_path, _lock: lock })
     }
 
     /// Writes the record or its next phase, and syncs it.
@@ -229,7 +231,8 @@ impl RecordStore {
     /// Writes the record under a temporary name.
     fn write_draft(&self, record: &CommitRecord) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(rustix::fs::openat(&self.dir, draft_name(record), flags, OWNER_READ_WRITE)?);
+        let mut file =
+            File::from(rustix::fs::openat(&self.dir, draft_name(record), flags, OWNER_READ_WRITE)?);
         file.write_all(&serde_json::to_vec(record)?)?;
         Ok(file)
     }
@@ -255,7 +258,7 @@ impl RecordStore {
 
     /// Returns all records. Their writers are dead, since a living process would hold the lock.
     pub(super) fn read_leftovers(&self) -> io::Result<Vec<LeftoverRecord>> {
-        let mut left = Vec::new();
+        let mut leftovers = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.dir)? {
             let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
             let Some((id, ending)) = name.to_str().and_then(|name| name.split_once('.')) else { continue };
@@ -264,21 +267,23 @@ impl RecordStore {
             }
             match ending {
                 // Only a staging record is not synced: if a power cut left it empty, the commit never went further.
-                "json" if self.is_empty_or_zeros(&name) => syscalls::remove_name(self.dir.as_fd(), Path::new(&name))?,
+                "json" if self.is_empty_or_zeros(&name) => {
+                    syscalls::remove_name(self.dir.as_fd(), Path::new(&name))?
+                }
                 "json" | "done" => {
                     let record = self.read_record(id, &name).map(|record| CommitRecord {
                         phase: if ending == "done" { CommitPhase::Done } else { record.phase },
                         ..record
                     });
-                    left.push(LeftoverRecord { file: self.real_path.join(&name), record });
+                    leftovers.push(LeftoverRecord { file: self.real_path.join(&name), record });
                 }
                 // Interrupted while it was written: its commit or phase never began.
                 "tmp" => syscalls::remove_name(self.dir.as_fd(), Path::new(&name))?,
                 _ => {}
             }
         }
-        left.sort_by(|one, other| one.file.cmp(&other.file));
-        Ok(left)
+        leftovers.sort_by(|one, other| one.file.cmp(&other.file));
+        Ok(leftovers)
     }
 
     /// Returns true if the file is empty or only zeros, so that nothing of it reached the disk.
@@ -290,20 +295,20 @@ impl RecordStore {
     }
 
     fn read_record(&self, id: &str, name: &OsString) -> Result<CommitRecord, String> {
-        let said = |error: io::Error| format!("it cannot be read: {error}");
-        let peeked = syscalls::status_of_name(self.dir.as_fd(), Path::new(name))
-            .map_err(|errno| said(errno.into()))?;
-        if peeked.is_none_or(|seen| seen.kind != FileType::RegularFile) {
+        let read_error = |error: io::Error| format!("it cannot be read: {error}");
+        let name_status = syscalls::status_of_name(self.dir.as_fd(), Path::new(name))
+            .map_err(|errno| read_error(errno.into()))?;
+        if name_status.is_none_or(|seen| seen.kind != FileType::RegularFile) {
             return Err("it is not a regular file".to_owned());
         }
-        let fd =
-            syscalls::open_file(self.dir.as_fd(), Path::new(name)).map_err(|errno| said(errno.into()))?;
-        let seen = syscalls::status_of_fd(fd.as_fd()).map_err(|errno| said(errno.into()))?;
-        if seen.kind != FileType::RegularFile || seen.owner != effective_uid() || seen.hard_links != 1 {
+        let fd = syscalls::open_file(self.dir.as_fd(), Path::new(name))
+            .map_err(|errno| read_error(errno.into()))?;
+        let status = syscalls::status_of_fd(fd.as_fd()).map_err(|errno| read_error(errno.into()))?;
+        if status.kind != FileType::RegularFile || status.owner != effective_uid() || status.hard_links != 1 {
             return Err("somebody else wrote it".to_owned());
         }
         let mut bytes = Vec::new();
-        File::from(fd).take(MAX_RECORD_BYTES).read_to_end(&mut bytes).map_err(said)?;
+        File::from(fd).take(MAX_RECORD_BYTES).read_to_end(&mut bytes).map_err(read_error)?;
         let record: CommitRecord =
             serde_json::from_slice(&bytes).map_err(|error| format!("it is no record: {error}"))?;
         match record.find_inconsistency(id) {
@@ -327,7 +332,9 @@ fn acquire_lock(lock: &OwnedFd) -> io::Result<()> {
     loop {
         match rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(()),
-            Err(Errno::WOULDBLOCK | Errno::INTR) if since.elapsed() < LOCK_TIMEOUT => std::thread::sleep(LOCK_RETRY_INTERVAL),
+            Err(Errno::WOULDBLOCK | Errno::INTR) if since.elapsed() < LOCK_TIMEOUT => {
+                std::thread::sleep(LOCK_RETRY_INTERVAL)
+            }
             Err(Errno::WOULDBLOCK | Errno::INTR) => {
                 let what = "another process has been changing files for too long; try again later";
                 return Err(io::Error::new(io::ErrorKind::TimedOut, what));

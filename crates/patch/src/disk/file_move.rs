@@ -49,12 +49,12 @@ impl RecordedMove {
         PathBuf::from(format!("{}-old", self.temp))
     }
 
-    fn is_staged(&self, seen: Option<FileStatus>) -> bool {
-        seen.is_some_and(|seen| Some(seen.inode_id()) == self.staged)
+    fn is_staged(&self, status: Option<FileStatus>) -> bool {
+        status.is_some_and(|seen| Some(seen.inode_id()) == self.staged)
     }
 
-    fn is_found(&self, seen: Option<FileStatus>) -> bool {
-        seen.map(|seen| FileFingerprint::from_status(&seen)) == self.found
+    fn is_found(&self, status: Option<FileStatus>) -> bool {
+        status.map(|seen| FileFingerprint::from_status(&seen)) == self.found
     }
 
     /// Puts the new file in place and keeps the old one under the temporary name, or moves a deleted file there.
@@ -112,8 +112,10 @@ impl RecordedMove {
     /// Returns the progress. Valid after the commit point, when all new files are staged.
     pub(super) fn state(&self, dir: BorrowedFd<'_>) -> Result<MoveState, MoveError> {
         self.finish_interrupted_swap(dir)?;
-        let (here, kept) =
-            (syscalls::status_of_name(dir, &self.leaf_path())?, syscalls::status_of_name(dir, self.temp_path())?);
+        let (here, kept) = (
+            syscalls::status_of_name(dir, &self.leaf_path())?,
+            syscalls::status_of_name(dir, self.temp_path())?,
+        );
         let state = match (self.puts, self.found) {
             (true, Some(_)) if self.is_staged(here) => done_if(kept.is_none() || self.is_found(kept)),
             (true, Some(_)) if self.is_staged(kept) => pending_if(self.is_found(here)),
@@ -143,11 +145,11 @@ impl RecordedMove {
         Ok(())
     }
 
-    fn belongs_to_commit(&self, seen: &FileStatus) -> bool {
-        let known: [Option<InodeId>; 2] = [self.staged, self.found.map(|found| found.id)];
+    fn belongs_to_commit(&self, status: &FileStatus) -> bool {
+        let own_ids: [Option<InodeId>; 2] = [self.staged, self.found.map(|found| found.id)];
         // Before the commit point the inode is unknown. Then the unguessable name must be proof enough.
-        let unborn = self.puts && self.staged.is_none() && seen.kind == FileType::RegularFile;
-        known.contains(&Some(seen.inode_id())) || unborn
+        let unrecorded = self.puts && self.staged.is_none() && status.kind == FileType::RegularFile;
+        own_ids.contains(&Some(status.inode_id())) || unrecorded
     }
 
     fn swap(&self, dir: BorrowedFd<'_>, leaf: &Path) -> Result<(), MoveError> {
@@ -180,10 +182,10 @@ impl RecordedMove {
     }
 }
 
-fn done_if(so: bool) -> MoveState {
-    if so { MoveState::Done } else { MoveState::Changed }
+fn done_if(condition: bool) -> MoveState {
+    if condition { MoveState::Done } else { MoveState::Changed }
 }
 
-fn pending_if(so: bool) -> MoveState {
-    if so { MoveState::Pending } else { MoveState::Changed }
+fn pending_if(condition: bool) -> MoveState {
+    if condition { MoveState::Pending } else { MoveState::Changed }
 }

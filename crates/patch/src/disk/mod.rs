@@ -65,29 +65,36 @@ impl DiskTree {
     /// Opens the tree in the directory `root`. Nothing outside of it can be touched.
     pub fn open_at(root: &Path) -> io::Result<Self> {
         let fd = syscalls::open_dir(rustix::fs::CWD, root, syscalls::SymlinkPolicy::Follow)?;
-        let real = syscalls::real_path(fd.as_fd())?;
-        let given = if root.is_absolute() { root.to_owned() } else { real.clone() };
-        Ok(Self { root: real, given_root: given, fd, access_check: None, hard_link_policy: HardLinkPolicy::Refuse, hard_link_hint: WRITE_IN_PLACE })
+        let real_path = syscalls::real_path(fd.as_fd())?;
+        let given_root = if root.is_absolute() { root.to_owned() } else { real_path.clone() };
+        Ok(Self {
+            root: real_path,
+            given_root,
+            fd,
+            access_check: None,
+            hard_link_policy: HardLinkPolicy::Refuse,
+            hard_link_hint: WRITE_IN_PLACE,
+        })
     }
 
     /// Sets the access check, for paths inside the root and outside of it.
     #[must_use]
-    pub fn with_access_check(mut self, judge: AccessCheck) -> Self {
-        self.access_check = Some(judge);
+    pub fn with_access_check(mut self, access_check: AccessCheck) -> Self {
+        self.access_check = Some(access_check);
         self
     }
 
     /// Sets whether a file with several hard links may be replaced. The other names then keep the old content.
     #[must_use]
-    pub fn with_hard_links_broken(mut self, may: bool) -> Self {
-        self.hard_link_policy = if may { HardLinkPolicy::Break } else { HardLinkPolicy::Refuse };
+    pub fn with_hard_links_broken(mut self, allowed: bool) -> Self {
+        self.hard_link_policy = if allowed { HardLinkPolicy::Break } else { HardLinkPolicy::Refuse };
         self
     }
 
     /// Sets the hint for a file with several hard links, in the words of its reader.
     #[must_use]
-    pub fn with_hard_link_hint(mut self, advice: &'static str) -> Self {
-        self.hard_link_hint = advice;
+    pub fn with_hard_link_hint(mut self, hint: &'static str) -> Self {
+        self.hard_link_hint = hint;
         self
     }
 
@@ -99,6 +106,9 @@ impl DiskTree {
 
 impl fmt::Debug for DiskTree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Disk").field("root", &self.root).field("links", &self.hard_link_policy).finish_non_exhaustive()
+        f.debug_struct("Disk")
+            .field("root", &self.root)
+            .field("links", &self.hard_link_policy)
+            .finish_non_exhaustive()
     }
 }

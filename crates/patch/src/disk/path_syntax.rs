@@ -34,7 +34,7 @@ pub(super) fn parse_path(text: &str) -> Result<(PathStart, Vec<PathBuf>), String
         Some(_) | None => {}
     }
     let absolute = text.starts_with('/');
-    let mut left = Vec::new();
+    let mut left_dirs = Vec::new();
     let mut path = if absolute { PathBuf::from("/") } else { PathBuf::new() };
     for part in Path::new(text).components() {
         match part {
@@ -44,12 +44,12 @@ pub(super) fn parse_path(text: &str) -> Result<(PathStart, Vec<PathBuf>), String
                 if !path.pop() {
                     return Err(format!("`{text}` leaves the directory it starts in; stay inside"));
                 }
-                left.push(inside);
+                left_dirs.push(inside);
             }
             Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
         }
     }
-    Ok((if absolute { PathStart::Absolute(path) } else { PathStart::Relative(path) }, left))
+    Ok((if absolute { PathStart::Absolute(path) } else { PathStart::Relative(path) }, left_dirs))
 }
 
 #[cfg(test)]

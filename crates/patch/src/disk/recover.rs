@@ -43,21 +43,24 @@ pub fn recover(records: &Path) -> io::Result<Vec<RecoveredCommit>> {
 
 /// Recovers all commits. The caller holds the lock.
 pub(super) fn recover_all(records: &RecordStore) -> io::Result<Vec<RecoveredCommit>> {
-    Ok(records.read_leftovers()?.into_iter().map(|left| recover_one(left, records)).collect())
+    Ok(records.read_leftovers()?.into_iter().map(|leftover| recover_one(leftover, records)).collect())
 }
 
-fn recover_one(left: LeftoverRecord, records: &RecordStore) -> RecoveredCommit {
-    let LeftoverRecord { file, record } = left;
+fn recover_one(leftover: LeftoverRecord, records: &RecordStore) -> RecoveredCommit {
+    let LeftoverRecord { file, record } = leftover;
     let mut record = match record {
         Ok(record) => record,
         Err(why) => {
-            return RecoveredCommit { record: file, files: Vec::new(), outcome: RecoveryOutcome::RecordKept(why) };
+            return RecoveredCommit {
+                record: file,
+                files: Vec::new(),
+                outcome: RecoveryOutcome::RecordKept(why),
+            };
         }
     };
-    let names = record
-        .moves
-        .iter()
-        .map(|one| record.folders[one.folder].path.to_path_buf().join(one.leaf.to_path_buf()));
+    let names = record.moves.iter().map(|file_move| {
+        record.folders[file_move.folder].path.to_path_buf().join(file_move.leaf.to_path_buf())
+    });
     let files = names.collect();
     let outcome = complete_or_revert(&mut record, records).unwrap_or_else(RecoveryOutcome::RecordKept);
     RecoveredCommit { record: file, files, outcome }
@@ -82,18 +85,18 @@ fn complete_or_revert(record: &mut CommitRecord, records: &RecordStore) -> Resul
 /// Completes the remaining moves. Returns `false` if a file was changed since, so that the commit must not go forward.
 fn roll_forward(record: &CommitRecord, dirs: &[Option<OwnedFd>]) -> Result<bool, String> {
     let mut pending = Vec::new();
-    for one in &record.moves {
+    for file_move in &record.moves {
         // A directory that is gone took its files with it.
-        let Some(dir) = dirs[one.folder].as_ref() else { return Ok(false) };
-        match one.state(dir.as_fd()) {
+        let Some(dir) = dirs[file_move.folder].as_ref() else { return Ok(false) };
+        match file_move.state(dir.as_fd()) {
             Ok(MoveState::Done) => {}
-            Ok(MoveState::Pending) => pending.push((one, dir)),
+            Ok(MoveState::Pending) => pending.push((file_move, dir)),
             Ok(MoveState::Changed) => return Ok(false),
-            Err(trouble) => return Err(format!("a file cannot be looked at: {trouble:?}")),
+            Err(error) => return Err(format!("a file cannot be looked at: {error:?}")),
         }
     }
-    for (one, dir) in pending {
-        if one.move_forward(dir.as_fd()).is_err() {
+    for (file_move, dir) in pending {
+        if file_move.move_forward(dir.as_fd()).is_err() {
             return Ok(false);
         }
     }

@@ -37,9 +37,9 @@ pub(super) struct ResolvedName {
 
 impl ResolvedName {
     pub(super) fn real_path(&self) -> PathBuf {
-        let mut real = self.dir.real_path.clone();
-        real.extend(&self.missing);
-        real.join(&self.leaf)
+        let mut real_path = self.dir.real_path.clone();
+        real_path.extend(&self.missing);
+        real_path.join(&self.leaf)
     }
 
     /// Returns the status of the file at this name, if it exists.
@@ -55,7 +55,7 @@ impl ResolvedName {
 impl OpenDir {
     fn from_fd(path: &str, fd: OwnedFd) -> Result<Self, FileRefusal> {
         let named = syscalls::real_path(fd.as_fd());
-        let real = named.map_err(|_| {
+        let real_path = named.map_err(|_| {
             refuse_path(
                 path,
                 "the real path of an open directory is unknown without /proc; mount it".to_owned(),
@@ -64,7 +64,7 @@ impl OpenDir {
         let id = syscalls::status_of_fd(fd.as_fd())
             .map_err(|errno| io_refusal(path, "looked at", errno))?
             .inode_id();
-        Ok(Self { fd, real_path: real, id })
+        Ok(Self { fd, real_path, id })
     }
 }
 
@@ -83,8 +83,8 @@ pub(super) fn changed_refusal(path: &str) -> FileRefusal {
 impl DiskTree {
     /// Resolves `path`. Does not follow a symlink at its end.
     pub(super) fn resolve_name(&self, path: &str, access: FileAccess) -> Result<ResolvedName, FileRefusal> {
-        let (name, left) = path_syntax::parse_path(path).map_err(|what| refuse_path(path, what))?;
-        left.iter().try_for_each(|inside| self.check_dot_dot(path, inside))?;
+        let (name, left_dirs) = path_syntax::parse_path(path).map_err(|what| refuse_path(path, what))?;
+        left_dirs.iter().try_for_each(|inside| self.check_dot_dot(path, inside))?;
         let (base, below) = self.starting_dir(path, name)?;
         let leaf = below.file_name().map(PathBuf::from);
         let leaf = leaf.ok_or_else(|| refuse_path(path, format!("`{path}` names no file")))?;
@@ -92,15 +92,16 @@ impl DiskTree {
             below.parent().into_iter().flatten().map(std::ffi::OsStr::to_owned).collect();
         let base = base.as_ref().map_or(self.fd.as_fd(), OwnedFd::as_fd);
         let (dir, missing) = open_deepest_dir(path, base, &parents)?;
-        let place = ResolvedName { dir, missing, leaf };
-        self.check_access(path, &place.real_path(), access)?;
-        Ok(place)
+        let resolved = ResolvedName { dir, missing, leaf };
+        self.check_access(path, &resolved.real_path(), access)?;
+        Ok(resolved)
     }
 
     /// Checks that `..` after `inside` leads back to its parent. After a symlink it leads elsewhere, and after a
     /// missing directory nowhere.
     fn check_dot_dot(&self, path: &str, inside: &Path) -> Result<(), FileRefusal> {
-        let below = [&self.root, &self.given_root].into_iter().find_map(|root| inside.strip_prefix(root).ok());
+        let below =
+            [&self.root, &self.given_root].into_iter().find_map(|root| inside.strip_prefix(root).ok());
         let (base, inside) = match below {
             Some(below) => (self.fd.as_fd(), below),
             None if inside.is_absolute() => (rustix::fs::CWD, inside),
@@ -120,7 +121,8 @@ impl DiskTree {
             PathStart::Relative(below) => return Ok((None, below)),
             PathStart::Absolute(absolute) => absolute,
         };
-        let inside = [&self.root, &self.given_root].into_iter().find_map(|root| absolute.strip_prefix(root).ok());
+        let inside =
+            [&self.root, &self.given_root].into_iter().find_map(|root| absolute.strip_prefix(root).ok());
         if let Some(below) = inside {
             return Ok((None, below.to_owned()));
         }
@@ -135,7 +137,7 @@ impl DiskTree {
 
     fn check_access(&self, path: &str, real: &Path, access: FileAccess) -> Result<(), FileRefusal> {
         match &self.access_check {
-            Some(judge) => judge(real, access).map_err(|what| refuse_path(path, what)),
+            Some(access_check) => access_check(real, access).map_err(|what| refuse_path(path, what)),
             None if real.starts_with(&self.root) && real != self.root => Ok(()),
             None => Err(outside_refusal(path, &self.root)),
         }
@@ -145,29 +147,33 @@ impl DiskTree {
     pub(super) fn follow_symlink(
         &self,
         path: &str,
-        place: ResolvedName,
+        resolved: ResolvedName,
         access: FileAccess,
     ) -> Result<ResolvedName, FileRefusal> {
-        match place.lookup_status(path)? {
-            Some(seen) if seen.kind == FileType::Symlink => {}
-            Some(_) | None => return Ok(place),
+        match resolved.lookup_status(path)? {
+            Some(status) if status.kind == FileType::Symlink => {}
+            Some(_) | None => return Ok(resolved),
         }
         // One message for both cases, so that it does not reveal which files exist outside.
-        let astray = || {
+        let dangling_refusal = || {
             let what = format!("`{path}` is a link that ends nowhere, or where no file may be touched");
             refuse_path(path, format!("{what}; name the file itself"))
         };
-        let (real, id) =
-            syscalls::resolve_symlink(place.dir.fd.as_fd(), &place.leaf).map_err(|_| astray())?;
-        let (Some(parent), Some(leaf)) = (real.parent(), real.file_name()) else { return Err(astray()) };
+        let (real, id) = syscalls::resolve_symlink(resolved.dir.fd.as_fd(), &resolved.leaf)
+            .map_err(|_| dangling_refusal())?;
+        let (Some(parent), Some(leaf)) = (real.parent(), real.file_name()) else {
+            return Err(dangling_refusal());
+        };
         self.check_access(path, &real, access).map_err(|refusal| match &self.access_check {
             Some(_) => refusal,
-            None => astray(),
+            None => dangling_refusal(),
         })?;
-        let fd = syscalls::open_dir(self.fd.as_fd(), parent, SymlinkPolicy::Refuse).map_err(|_| astray())?;
-        let end = ResolvedName { dir: OpenDir::from_fd(path, fd)?, missing: Vec::new(), leaf: leaf.into() };
-        match end.lookup_status(path)? {
-            Some(seen) if seen.inode_id() == id && end.real_path() == real => Ok(end),
+        let fd = syscalls::open_dir(self.fd.as_fd(), parent, SymlinkPolicy::Refuse)
+            .map_err(|_| dangling_refusal())?;
+        let target =
+            ResolvedName { dir: OpenDir::from_fd(path, fd)?, missing: Vec::new(), leaf: leaf.into() };
+        match target.lookup_status(path)? {
+            Some(status) if status.inode_id() == id && target.real_path() == real => Ok(target),
             Some(_) | None => Err(changed_refusal(path)),
         }
     }
@@ -176,42 +182,42 @@ impl DiskTree {
     pub(super) fn open_regular(
         &self,
         path: &str,
-        place: &ResolvedName,
+        resolved: &ResolvedName,
     ) -> Result<Option<(OwnedFd, FileStatus)>, FileRefusal> {
-        let Some(seen) = place.lookup_status(path)? else { return Ok(None) };
-        check_regular_file(path, &seen)?;
-        let fd = match syscalls::open_file(place.dir.fd.as_fd(), &place.leaf) {
+        let Some(status) = resolved.lookup_status(path)? else { return Ok(None) };
+        check_regular_file(path, &status)?;
+        let fd = match syscalls::open_file(resolved.dir.fd.as_fd(), &resolved.leaf) {
             Ok(fd) => fd,
             Err(Errno::NOENT | Errno::LOOP) => return Err(changed_refusal(path)),
             Err(errno) => return Err(io_refusal(path, "read", errno)),
         };
-        let seen =
+        let status =
             syscalls::status_of_fd(fd.as_fd()).map_err(|errno| io_refusal(path, "looked at", errno))?;
-        check_regular_file(path, &seen)?;
-        Ok(Some((fd, seen)))
+        check_regular_file(path, &status)?;
+        Ok(Some((fd, status)))
     }
 }
 
 impl DiskTree {
     /// Returns the real path and the version of the file at `path`, without reading it.
     pub fn file_version(&self, path: &str) -> Option<(PathBuf, FileVersion)> {
-        let place = self
+        let resolved = self
             .follow_symlink(path, self.resolve_name(path, FileAccess::Read).ok()?, FileAccess::Read)
             .ok()?;
-        let (_, seen) = self.open_regular(path, &place).ok()??;
-        Some((place.real_path(), seen.version))
+        let (_, status) = self.open_regular(path, &resolved).ok()??;
+        Some((resolved.real_path(), status.version))
     }
 }
 
 impl FileTree for DiskTree {
     fn look_up(&self, path: &str) -> Result<FileLookup, FileRefusal> {
-        let place = self.resolve_name(path, FileAccess::Read)?;
-        let place = self.follow_symlink(path, place, FileAccess::Read)?;
-        let file = match self.open_regular(path, &place)? {
+        let resolved = self.resolve_name(path, FileAccess::Read)?;
+        let resolved = self.follow_symlink(path, resolved, FileAccess::Read)?;
+        let file = match self.open_regular(path, &resolved)? {
             Some((fd, _)) => Some(read_stable_file(path, fd)?),
             None => None,
         };
-        Ok(FileLookup { real_path: place.real_path(), file })
+        Ok(FileLookup { real_path: resolved.real_path(), file })
     }
 
     fn diff_name(&self, real: &Path) -> Option<String> {
@@ -219,10 +225,10 @@ impl FileTree for DiskTree {
     }
 
     fn find_symlink(&self, path: &str) -> Option<SymbolicLink> {
-        let place = self.resolve_name(path, FileAccess::Read).ok()?;
-        place.lookup_status(path).ok()?.filter(|seen| seen.kind == FileType::Symlink)?;
-        let to = rustix::fs::readlinkat(place.dir.fd.as_fd(), &place.leaf, Vec::new()).ok()?;
-        Some(SymbolicLink { name: self.diff_name(&place.real_path())?, target: to.into_string().ok()? })
+        let resolved = self.resolve_name(path, FileAccess::Read).ok()?;
+        resolved.lookup_status(path).ok()?.filter(|status| status.kind == FileType::Symlink)?;
+        let to = rustix::fs::readlinkat(resolved.dir.fd.as_fd(), &resolved.leaf, Vec::new()).ok()?;
+        Some(SymbolicLink { name: self.diff_name(&resolved.real_path())?, target: to.into_string().ok()? })
     }
 }
 
@@ -233,8 +239,9 @@ fn open_deepest_dir(
     parents: &[OsString],
 ) -> Result<(OpenDir, Vec<OsString>), FileRefusal> {
     for there in (0..=parents.len()).rev() {
-        let (known, missing) = parents.split_at(there);
-        let fd = match syscalls::open_dir(base, &known.iter().collect::<PathBuf>(), SymlinkPolicy::Follow) {
+        let (existing, missing) = parents.split_at(there);
+        let fd = match syscalls::open_dir(base, &existing.iter().collect::<PathBuf>(), SymlinkPolicy::Follow)
+        {
             Err(Errno::NOENT) => continue,
             Err(Errno::NOTDIR) => {
                 let what = format!("`{path}` goes through something that is not a directory");
@@ -248,7 +255,7 @@ fn open_deepest_dir(
         if let Some(first) = missing.first() {
             match syscalls::status_of_name(fd.as_fd(), Path::new(first)) {
                 Ok(None) => {}
-                Ok(Some(seen)) if seen.kind == FileType::Symlink => {
+                Ok(Some(status)) if status.kind == FileType::Symlink => {
                     return Err(refuse_path(
                         path,
                         format!("`{path}` goes through a link that leads nowhere"),
@@ -267,8 +274,8 @@ fn outside_refusal(path: &str, root: &Path) -> FileRefusal {
     refuse_path(path, format!("`{path}` is outside of {}; only files inside can be changed", root.display()))
 }
 
-fn check_regular_file(path: &str, seen: &FileStatus) -> Result<(), FileRefusal> {
-    let kind = match seen.kind {
+fn check_regular_file(path: &str, status: &FileStatus) -> Result<(), FileRefusal> {
+    let kind = match status.kind {
         FileType::RegularFile => return Ok(()),
         FileType::Directory => "a directory",
         FileType::Symlink => "a link",

@@ -45,26 +45,26 @@ const TIED_TO_CONTENT: [&[u8]; 3] = [b"security.capability", b"security.ima", b"
 pub(super) fn stage_file(
     dir: BorrowedFd<'_>,
     temp: &Path,
-    put: &NewFile,
-    like: Option<BorrowedFd<'_>>,
+    new_file: &NewFile,
+    source: Option<BorrowedFd<'_>>,
 ) -> std::io::Result<File> {
-    let mode = match (like, put.executable) {
+    let mode = match (source, new_file.executable) {
         (Some(_), _) => Mode::RUSR | Mode::WUSR,
         (None, Some(true)) => READ_BITS | WRITE_BITS | EXECUTE_BITS,
         (None, Some(false) | None) => READ_BITS | WRITE_BITS,
     };
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(rustix::fs::openat(dir, temp, flags, mode)?);
-    file.write_all(&put.bytes)?;
-    if let Some(like) = like {
-        copy_metadata(file.as_fd(), like, put.executable)?;
+    file.write_all(&new_file.bytes)?;
+    if let Some(source) = source {
+        copy_metadata(file.as_fd(), source, new_file.executable)?;
     }
     Ok(file)
 }
 
 /// Gives `file` the owner, mode and extended attributes of `like`.
-fn copy_metadata(file: BorrowedFd<'_>, like: BorrowedFd<'_>, executable: Option<bool>) -> Result<()> {
-    let (own, model) = (syscalls::status_of_fd(file)?, syscalls::status_of_fd(like)?);
+fn copy_metadata(file: BorrowedFd<'_>, source: BorrowedFd<'_>, executable: Option<bool>) -> Result<()> {
+    let (own, model) = (syscalls::status_of_fd(file)?, syscalls::status_of_fd(source)?);
     let mut mode = copy_owner(file, &own, &model)?.difference(SET_ID_BITS);
     match executable {
         // Users with read permission get execute permission, as in git.
@@ -72,7 +72,7 @@ fn copy_metadata(file: BorrowedFd<'_>, like: BorrowedFd<'_>, executable: Option<
         Some(false) => mode = mode.difference(EXECUTE_BITS),
         None => {}
     }
-    copy_attributes(file, like)?;
+    copy_attributes(file, source)?;
     // After the access control list, which holds a copy of the mode: setting the mode keeps the two consistent.
     rustix::fs::fchmod(file, mode)
 }
@@ -100,14 +100,14 @@ fn ignore_unpermitted(result: Result<()>) -> Result<bool> {
     }
 }
 
-fn copy_attributes(file: BorrowedFd<'_>, like: BorrowedFd<'_>) -> Result<()> {
-    let names = match read_growing(|buffer| rustix::fs::flistxattr(like, buffer)) {
+fn copy_attributes(file: BorrowedFd<'_>, source: BorrowedFd<'_>) -> Result<()> {
+    let names = match read_growing(|buffer| rustix::fs::flistxattr(source, buffer)) {
         Err(Errno::NOTSUP) => return Ok(()),
         other => other?,
     };
     let names = || names.split(|&byte| byte == 0).filter(|name| !name.is_empty());
     for name in names().filter(|name| !TIED_TO_CONTENT.contains(name)) {
-        let value = match read_growing(|buffer| rustix::fs::fgetxattr(like, name, buffer)) {
+        let value = match read_growing(|buffer| rustix::fs::fgetxattr(source, name, buffer)) {
             // It was removed meanwhile, or this user may not read it.
             Err(NO_SUCH | Errno::PERM | Errno::ACCESS | Errno::NOTSUP) => continue,
             other => other?,
@@ -145,9 +145,9 @@ pub(super) fn sync_all<F: AsFd + Sync>(
     files: &[F],
     sync: impl Fn(BorrowedFd<'_>) -> Result<()> + Sync,
 ) -> std::result::Result<(), (usize, Errno)> {
-    let one = |at: usize| sync(files[at].as_fd()).map_err(|errno| (at, errno));
+    let sync_one = |at: usize| sync(files[at].as_fd()).map_err(|errno| (at, errno));
     if files.len() <= MAX_SERIAL_SYNCS {
-        return (0..files.len()).try_for_each(one);
+        return (0..files.len()).try_for_each(sync_one);
     }
     let next = AtomicUsize::new(0);
     let work = || {
@@ -157,7 +157,7 @@ pub(super) fn sync_all<F: AsFd + Sync>(
             if at >= files.len() {
                 return Ok(());
             }
-            one(at)?;
+            sync_one(at)?;
         }
     };
     std::thread::scope(|scope| {

@@ -36,7 +36,7 @@ impl FileStatus {
 
     fn from_stat(stat: &rustix::fs::Stat) -> Self {
         const NANOS_PER_SECOND: i128 = 1_000_000_000;
-        let stamp = FileVersion {
+        let version = FileVersion {
             dev: to_u64(stat.st_dev),
             ino: to_u64(stat.st_ino),
             size: to_u64(stat.st_size),
@@ -44,7 +44,7 @@ impl FileStatus {
             ctime: i128::from(stat.st_ctime) * NANOS_PER_SECOND + i128::from(to_u64(stat.st_ctime_nsec)),
         };
         Self {
-            version: stamp,
+            version,
             kind: FileType::from_raw_mode(stat.st_mode),
             mode: Mode::from_raw_mode(stat.st_mode),
             hard_links: to_u64(stat.st_nlink),

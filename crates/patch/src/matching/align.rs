@@ -48,10 +48,10 @@ impl<'a> HunkAligner<'a> {
             HunkLine::Drop(text) => Some((text, true)),
             HunkLine::Add(_) => None,
         });
-        let old = |(line, goes): (&'a String, bool)| {
+        let old = |(line, is_removed): (&'a String, bool)| {
             let folded = fold_line(line);
-            let there = text.index().lines_with_fold(&folded).len();
-            OldLine { text: line, folded, is_removed: goes, weight: line_weight(line), occurrences: there }
+            let occurrences = text.index().lines_with_fold(&folded).len();
+            OldLine { text: line, folded, is_removed, weight: line_weight(line), occurrences }
         };
         let olds: Vec<OldLine<'_>> = lines.map(old).collect();
         let offsets = likely_offsets(text, &olds);
@@ -86,22 +86,26 @@ impl<'a> HunkAligner<'a> {
     ) -> Option<(f64, HunkCandidate)> {
         let olds = &self.olds;
         // A removed line cannot be removed twice. A hunk that only adds must land elsewhere.
-        let goes = olds.iter().any(|old| old.is_removed);
+        let removes_lines = olds.iter().any(|old| old.is_removed);
         let is_taken = |row: usize, at: usize| {
-            (!strict || olds[row].is_removed || !goes) && taken.iter().any(|fit| fit.positions.contains(&Some(at)))
+            (!strict || olds[row].is_removed || !removes_lines)
+                && taken.iter().any(|fit| fit.positions.contains(&Some(at)))
         };
         let start = usize::try_from(offset - MAX_DRIFT_LINES.cast_signed()).unwrap_or(0);
-        let end = (offset + (olds.len() + MAX_DRIFT_LINES).cast_signed()).max(0).cast_unsigned().min(self.text.len());
-        let kept: usize = taken.iter().map(|fit| fit.positions.len()).sum();
+        let end = (offset + (olds.len() + MAX_DRIFT_LINES).cast_signed())
+            .max(0)
+            .cast_unsigned()
+            .min(self.text.len());
+        let taken_lines: usize = taken.iter().map(|fit| fit.positions.len()).sum();
         let cells = (olds.len() + 1).saturating_mul(end.saturating_sub(start));
-        if start >= end || !self.text.budget().spend(cells.saturating_mul(CELL_COST + kept / 2)) {
+        if start >= end || !self.text.budget().spend(cells.saturating_mul(CELL_COST + taken_lines / 2)) {
             return None;
         }
         let folds: Vec<Cow<'_, str>> = (start..end).map(|at| fold_line(self.text.line(at))).collect();
-        let alike = |row: usize, column: usize| self.line_score(&olds[row], &folds[column], strict);
+        let score_at = |row: usize, column: usize| self.line_score(&olds[row], &folds[column], strict);
         let (rows, width) = (olds.len() + 1, end - start + 1);
         let mut best = vec![0.0_f64; rows * width];
-        let mut ways = vec![AlignStep::Begin; rows * width];
+        let mut steps = vec![AlignStep::Begin; rows * width];
         for row in 1..rows {
             if self.text.budget().is_exhausted() {
                 return None;
@@ -113,32 +117,37 @@ impl<'a> HunkAligner<'a> {
                 let mut choice = (best[(row - 1) * width + column] + missing, AlignStep::SkipOld);
                 if column > 0 {
                     // File lines after the last old line cost nothing.
-                    let stranger = if row == rows - 1 { 0.0 } else { UNMATCHED_LINE_COST };
-                    let passed = best[row * width + column - 1] - stranger;
+                    let cost = if row == rows - 1 { 0.0 } else { UNMATCHED_LINE_COST };
+                    let passed = best[row * width + column - 1] - cost;
                     if passed > choice.0 {
                         choice = (passed, AlignStep::SkipFile);
                     }
                     let at = start + column - 1;
-                    let same = best[(row - 1) * width + column - 1] + alike(row - 1, column - 1) * old.weight;
+                    let same =
+                        best[(row - 1) * width + column - 1] + score_at(row - 1, column - 1) * old.weight;
                     if same >= choice.0 && !is_taken(row - 1, at) {
                         choice = (same, AlignStep::Match);
                     }
                 }
-                (best[row * width + column], ways[row * width + column]) = choice;
+                (best[row * width + column], steps[row * width + column]) = choice;
             }
         }
         let score = best[rows * width - 1];
         if !score.is_finite() {
             return None;
         }
-        let (mut at, there) =
-            trace_back(&ways, width, |row, column| (start + column, alike(row, column) * olds[row].weight));
+        let (mut positions, matched_weight) = trace_back(&steps, width, |row, column| {
+            (start + column, score_at(row, column) * olds[row].weight)
+        });
         if strict {
-            match_reworded_lines(olds, &mut at);
+            match_reworded_lines(olds, &mut positions);
         }
-        let all: f64 = olds.iter().map(|old| old.weight).sum();
-        let found = at.iter().any(Option::is_some);
-        found.then_some((there / all, HunkCandidate { pass: MatchPass::Fuzzy, positions: at, doubt: None }))
+        let total_weight: f64 = olds.iter().map(|old| old.weight).sum();
+        let found = positions.iter().any(Option::is_some);
+        found.then_some((
+            matched_weight / total_weight,
+            HunkCandidate { pass: MatchPass::Fuzzy, positions, doubt: None },
+        ))
     }
 
     /// Returns the similarity of an old line and a file line. In strict mode a removed line must be equal. An empty
@@ -161,8 +170,8 @@ impl<'a> HunkAligner<'a> {
 
 /// Returns how specific a line is: lines with more alphanumeric characters weigh more.
 pub(super) fn line_weight(line: &str) -> f64 {
-    let telling = line.chars().filter(|char| char.is_alphanumeric()).count();
-    match telling {
+    let alphanumerics = line.chars().filter(|char| char.is_alphanumeric()).count();
+    match alphanumerics {
         0 if is_blank(line) => 0.1,
         0 | 1 => 0.3,
         some => 1.0 + f64::from(u8::try_from(some.min(40)).unwrap_or(40)) / 10.0,
@@ -193,14 +202,14 @@ fn likely_offsets(text: &DecodedText<'_>, olds: &[OldLine<'_>]) -> Vec<isize> {
 
 /// Matches a file line with the one context line expected there, if its neighbours on both sides match and are
 /// adjacent.
-fn match_reworded_lines(olds: &[OldLine<'_>], at: &mut [Option<usize>]) {
+fn match_reworded_lines(olds: &[OldLine<'_>], positions: &mut [Option<usize>]) {
     for row in 1..olds.len().saturating_sub(1) {
-        if let (Some(before), None, Some(after)) = (at[row - 1], at[row], at[row + 1])
+        if let (Some(before), None, Some(after)) = (positions[row - 1], positions[row], positions[row + 1])
             && before + 2 == after
             && !olds[row].is_removed
             && !olds[row].folded.is_empty()
         {
-            at[row] = Some(before + 1);
+            positions[row] = Some(before + 1);
         }
     }
 }
@@ -220,26 +229,26 @@ enum AlignStep {
 /// Traces the path back from the last cell. Returns the position of each old line and the matched weight. `both` gives
 /// position and weight of a matched cell.
 fn trace_back(
-    ways: &[AlignStep],
+    steps: &[AlignStep],
     width: usize,
     both: impl Fn(usize, usize) -> (usize, f64),
 ) -> (Vec<Option<usize>>, f64) {
-    let rows = ways.len() / width;
-    let mut at = vec![None; rows - 1];
-    let (mut row, mut column, mut there) = (rows - 1, width - 1, 0.0);
+    let rows = steps.len() / width;
+    let mut positions = vec![None; rows - 1];
+    let (mut row, mut column, mut matched_weight) = (rows - 1, width - 1, 0.0);
     // ends: the row or the column goes down
     while row > 0 {
-        match ways[row * width + column] {
+        match steps[row * width + column] {
             AlignStep::Match => {
                 (row, column) = (row - 1, column - 1);
                 let (place, weight) = both(row, column);
-                at[row] = Some(place);
-                there += weight;
+                positions[row] = Some(place);
+                matched_weight += weight;
             }
             AlignStep::SkipOld => row -= 1,
             AlignStep::SkipFile => column -= 1,
             AlignStep::Begin => break,
         }
     }
-    (at, there)
+    (positions, matched_weight)
 }

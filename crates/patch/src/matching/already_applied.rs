@@ -13,13 +13,17 @@ const MIN_JOINED_LINES: usize = 2;
 /// Returns true if the new lines of all `hunks` stand in `text`: at their line numbers, or in their order if `fit` is
 /// false. `fit`: the hunks match at their numbers.
 pub(crate) fn are_all_applied(text: &DecodedText<'_>, hunks: &[Hunk], fit: bool) -> bool {
-    hunks.iter().all(is_expressed_by_lines) && (are_applied_by_number(text, hunks) || !fit && are_applied_in_order(text, hunks))
+    hunks.iter().all(is_expressed_by_lines)
+        && (are_applied_by_number(text, hunks) || !fit && are_applied_in_order(text, hunks))
 }
 
 /// Returns true if the lines of a hunk express its whole change, so that it changes no line ends.
 fn is_expressed_by_lines(hunk: &Hunk) -> bool {
-    let ends = hunk.crlf.iter().any(|returns| *returns) && !hunk.crlf.iter().all(|returns| *returns);
-    !ends && hunk.old_without_newline == hunk.new_without_newline && !hunk.old_lines().eq(hunk.new_lines())
+    let changes_line_ends =
+        hunk.crlf.iter().any(|returns| *returns) && !hunk.crlf.iter().all(|returns| *returns);
+    !changes_line_ends
+        && hunk.old_without_newline == hunk.new_without_newline
+        && !hunk.old_lines().eq(hunk.new_lines())
 }
 
 /// Returns true if a line contains an alphanumeric character.
@@ -34,21 +38,23 @@ fn adds_specific_line(hunk: &Hunk) -> bool {
 
 /// Returns true if the new lines of a hunk are specific enough to recognise it.
 fn is_recognizable(hunk: &Hunk) -> bool {
-    adds_specific_line(hunk) || hunk.new_lines().filter(|line| has_alphanumeric(line)).count() >= MIN_JOINED_LINES
+    adds_specific_line(hunk)
+        || hunk.new_lines().filter(|line| has_alphanumeric(line)).count() >= MIN_JOINED_LINES
 }
 
 /// Returns true if each hunk's new lines stand at its line number, and not all old lines fit at theirs.
 fn are_applied_by_number(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
     [LineLikeness::Exact, LineLikeness::Trailing, LineLikeness::Folded].into_iter().any(|alike| {
-        let (mut grown, mut fitting) = (0_isize, 0);
+        let (mut line_shift, mut fitting) = (0_isize, 0);
         let stands = hunks.iter().all(|hunk| {
             let Some(at) = hunk.old_start.and_then(|at| at.checked_sub(1)) else { return false };
-            let now = at.checked_add_signed(grown);
-            grown += hunk.new_lines().count().cast_signed() - hunk.old_lines().count().cast_signed();
+            let now = at.checked_add_signed(line_shift);
+            line_shift += hunk.new_lines().count().cast_signed() - hunk.old_lines().count().cast_signed();
             let appended = now.is_some_and(|now| is_appended(text, hunk, now));
             fitting += usize::from(!appended && lines_match_at(text, hunk.old_lines(), at, alike));
             let ends = |now: usize| !has_result_beforehand(hunk) || is_result_at_file_end(text, hunk, now);
-            is_recognizable(hunk) && now.is_some_and(|now| lines_match_at(text, hunk.new_lines(), now, alike) && ends(now))
+            is_recognizable(hunk)
+                && now.is_some_and(|now| lines_match_at(text, hunk.new_lines(), now, alike) && ends(now))
         });
         // Lines that are merely similar may be similar before and after.
         stands && if alike == LineLikeness::Exact { fitting < hunks.len() } else { fitting == 0 }
@@ -110,25 +116,31 @@ fn are_applied_in_order(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
     if hunks.len() < 2 {
         return false;
     }
-    let mut made = Vec::new();
+    let mut applied_spans = Vec::new();
     for hunk in hunks {
         let known = is_recognizable(hunk) && !has_result_beforehand(hunk);
         let places = if known { find_exact_spans(text, hunk.new_lines()) } else { Vec::new() };
         if known && places.is_empty() {
             return false;
         }
-        made.push(places);
+        applied_spans.push(places);
     }
-    let sure: Vec<Option<AppliedSpan>> =
-        hunks.iter().zip(&made).map(|(hunk, made)| find_certain_span(text, hunk, made)).collect();
-    let proven: Vec<AppliedSpan> = sure.iter().flatten().copied().collect();
+    let certain: Vec<Option<AppliedSpan>> =
+        hunks.iter().zip(&applied_spans).map(|(hunk, made)| find_certain_span(text, hunk, made)).collect();
+    let proven: Vec<AppliedSpan> = certain.iter().flatten().copied().collect();
     let ordered = proven.windows(2).all(|pair| pair[0].0 <= pair[1].0);
     !proven.is_empty()
         && ordered
         && (0..hunks.len()).all(|index| {
-            let above = sure[..index].iter().rev().find_map(|span| *span).map_or(0, |span| span.0);
-            let below = sure[index + 1..].iter().find_map(|span| *span).map_or(text.len(), |span| span.1);
-            sure[index].is_some() || is_nothing_left_to_do(text, &hunks[index], (above, below), (&made[index], &proven))
+            let above = certain[..index].iter().rev().find_map(|span| *span).map_or(0, |span| span.0);
+            let below = certain[index + 1..].iter().find_map(|span| *span).map_or(text.len(), |span| span.1);
+            certain[index].is_some()
+                || is_nothing_left_to_do(
+                    text,
+                    &hunks[index],
+                    (above, below),
+                    (&applied_spans[index], &proven),
+                )
         })
 }
 
@@ -140,8 +152,12 @@ fn find_exact_spans<'a>(text: &DecodedText<'_>, lines: impl Iterator<Item = &'a 
 }
 
 /// Returns the only place where a hunk was applied, if it cannot be applied anywhere else.
-fn find_certain_span(text: &DecodedText<'_>, hunk: &Hunk, made: &[AppliedSpan]) -> Option<AppliedSpan> {
-    let [span] = made else { return None };
+fn find_certain_span(
+    text: &DecodedText<'_>,
+    hunk: &Hunk,
+    applied_spans: &[AppliedSpan],
+) -> Option<AppliedSpan> {
+    let [span] = applied_spans else { return None };
     let olds = find_contiguous(text, hunk, LineLikeness::Trimmed, MatchPass::Indent);
     (adds_specific_line(hunk) && olds.iter().all(|fit| overlaps_span(fit, span))).then_some(*span)
 }
@@ -156,19 +172,19 @@ fn is_nothing_left_to_do(
     text: &DecodedText<'_>,
     hunk: &Hunk,
     (above, below): AppliedSpan,
-    (made, proven): (&[AppliedSpan], &[AppliedSpan]),
+    (applied_spans, proven): (&[AppliedSpan], &[AppliedSpan]),
 ) -> bool {
     let within = |span: &&AppliedSpan| above <= span.0 && span.1 <= below;
-    let here: Vec<AppliedSpan> = made.iter().filter(within).copied().collect();
+    let here: Vec<AppliedSpan> = applied_spans.iter().filter(within).copied().collect();
     if is_recognizable(hunk) && !has_result_beforehand(hunk) {
         let olds = find_contiguous(text, hunk, LineLikeness::Trimmed, MatchPass::Indent);
         // Old lines within the new lines of another hunk belong to that hunk.
-        let brought = |fit: &HunkCandidate| {
+        let is_in_other_hunk = |fit: &HunkCandidate| {
             proven.iter().any(|span| span.0 <= fit.first_line() && fit.end_line() <= span.1)
         };
         let elsewhere = |fit: &HunkCandidate| {
             let within = above <= fit.first_line() && fit.end_line() <= below;
-            within && !brought(fit) && !here.iter().any(|span| overlaps_span(fit, span))
+            within && !is_in_other_hunk(fit) && !here.iter().any(|span| overlaps_span(fit, span))
         };
         return !here.is_empty() && !olds.iter().any(elsewhere);
     }
@@ -181,5 +197,7 @@ fn is_nothing_left_to_do(
     };
     let taken: Vec<HunkCandidate> = proven.iter().map(taken).collect();
     hunk.lines.iter().filter(goes).count() >= MIN_JOINED_LINES
-        && HunkAligner::new(text, hunk).best_alignment(false, &taken).is_none_or(|(share, _)| share < MIN_SHARE)
+        && HunkAligner::new(text, hunk)
+            .best_alignment(false, &taken)
+            .is_none_or(|(share, _)| share < MIN_SHARE)
 }

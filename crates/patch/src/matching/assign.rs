@@ -32,7 +32,7 @@ pub(crate) fn place_hunks(
 ) -> Result<Vec<HunkPlacement>, Vec<(usize, PlacementMiss)>> {
     tracing::debug!(hunks = hunks.len(), "looks for the place of each hunk");
     let mut misses = Vec::new();
-    let mut founds = Vec::new();
+    let mut results = Vec::new();
     if hunks.len() >= MIN_HUNKS_TO_INDEX {
         text.index();
     }
@@ -40,7 +40,7 @@ pub(crate) fn place_hunks(
         match find_hunk(text, hunk, hunks.len() == 1) {
             // A search that was cut short proves nothing.
             _ if text.budget().is_exhausted() => return Err(vec![(index, PlacementMiss::BudgetExhausted)]),
-            Ok(found) => founds.push(found),
+            Ok(found) => results.push(found),
             Err(miss) => misses.push((index, miss)),
         }
         if misses.len() >= MAX_REPORTED_MISSES {
@@ -50,23 +50,23 @@ pub(crate) fn place_hunks(
     if !misses.is_empty() {
         return Err(misses);
     }
-    narrow_by_order(hunks, &mut founds);
-    choose_by_header(text, hunks, &mut founds);
+    narrow_by_order(hunks, &mut results);
+    choose_by_header(text, hunks, &mut results);
     text.budget().spend(text.len());
-    let mut manner = FileStyle::from_text(text, hunks);
-    for (hunk, found) in hunks.iter().zip(&founds) {
+    let mut style = FileStyle::from_text(text, hunks);
+    for (hunk, found) in hunks.iter().zip(&results) {
         if let HunkSearchResult::Candidates(fits) = found
             && let [fit] = fits.as_slice()
         {
-            manner.learn_from_hunk(text, hunk, fit);
+            style.learn_from_hunk(text, hunk, fit);
         }
     }
-    misses.extend(contradictions(text, hunks, &founds));
+    misses.extend(contradictions(text, hunks, &results));
     let mut placed = Vec::new();
     let mut cores: Vec<(usize, usize)> = Vec::new();
-    for (index, (hunk, found)) in hunks.iter().zip(founds).enumerate() {
-        match settle_placement(text, hunk, found, &manner) {
-            Ok((here, core)) => {
+    for (index, (hunk, found)) in hunks.iter().zip(results).enumerate() {
+        match settle_placement(text, hunk, found, &style) {
+            Ok((placement, core)) => {
                 let collides = |other: &(usize, usize)| {
                     core.is_some_and(|(start, end)| start < other.1 && other.0 < end)
                 };
@@ -76,7 +76,7 @@ pub(crate) fn place_hunks(
                     misses.push((index, PlacementMiss::OverlapsHunk(core.map_or(0, |core| core.0))));
                 }
                 cores.extend(core);
-                placed.push(here);
+                placed.push(placement);
             }
             Err(miss) => misses.push((index, miss)),
         }
@@ -89,26 +89,26 @@ pub(crate) fn place_hunks(
 fn contradictions(
     text: &DecodedText<'_>,
     hunks: &[Hunk],
-    founds: &[HunkSearchResult],
+    results: &[HunkSearchResult],
 ) -> Vec<(usize, PlacementMiss)> {
     let single = |found: &HunkSearchResult| match found {
         HunkSearchResult::Candidates(fits) if fits.len() == 1 => Some(fits[0].clone()),
         _ => None,
     };
     let fits: Vec<(usize, HunkCandidate)> =
-        founds.iter().enumerate().filter_map(|(at, found)| Some((at, single(found)?))).collect();
-    let mut takers: HashMap<usize, Vec<usize>> = HashMap::new();
+        results.iter().enumerate().filter_map(|(at, found)| Some((at, single(found)?))).collect();
+    let mut removers: HashMap<usize, Vec<usize>> = HashMap::new();
     for (index, fit) in &fits {
         for at in removed_lines(&hunks[*index], fit) {
-            takers.entry(at).or_default().push(*index);
+            removers.entry(at).or_default().push(*index);
         }
     }
     let mut misses = Vec::new();
     let (mut last, mut done) = (0, 0);
-    let later = first_applied_below(founds);
+    let later = first_applied_below(results);
     let mut numbered = None;
     let mut places = fits.iter().peekable();
-    for (index, found) in founds.iter().enumerate() {
+    for (index, found) in results.iter().enumerate() {
         if let HunkSearchResult::AlreadyApplied(at) = found {
             done = done.max(*at);
         }
@@ -121,7 +121,7 @@ fn contradictions(
         if numbered.is_none_or(|(_, above)| above.first_line() < fit.first_line()) {
             numbered = Some((index, fit));
         }
-        match find_removed_context(text, hunks, &takers, (index, fit)) {
+        match find_removed_context(text, hunks, &removers, (index, fit)) {
             Some(at) => misses.push((index, PlacementMiss::OverlapsHunk(at))),
             None if before => misses.push((index, PlacementMiss::OutOfOrder(fit.first_line()))),
             None => {}
@@ -136,14 +136,15 @@ fn is_misnumbered(
     (one, above): (usize, &HunkCandidate),
     (other, fit): (usize, &HunkCandidate),
 ) -> bool {
-    let said = hunks[one].old_start.zip(hunks[other].old_start).is_some_and(|(one, other)| one < other);
-    said && fit.first_line() < above.first_line() && above.pass.max(fit.pass) > MatchPass::Exact
+    let numbered_in_order =
+        hunks[one].old_start.zip(hunks[other].old_start).is_some_and(|(one, other)| one < other);
+    numbered_in_order && fit.first_line() < above.first_line() && above.pass.max(fit.pass) > MatchPass::Exact
 }
 
 /// Returns for each hunk the first line at which a later hunk is already applied.
-fn first_applied_below(founds: &[HunkSearchResult]) -> Vec<usize> {
+fn first_applied_below(results: &[HunkSearchResult]) -> Vec<usize> {
     let mut first = usize::MAX;
-    let below = founds.iter().rev().map(|found| {
+    let below = results.iter().rev().map(|found| {
         let here = first;
         if let HunkSearchResult::AlreadyApplied(at) = found {
             first = first.min(*at);
@@ -159,7 +160,7 @@ fn first_applied_below(founds: &[HunkSearchResult]) -> Vec<usize> {
 fn find_removed_context(
     text: &DecodedText<'_>,
     hunks: &[Hunk],
-    takers: &HashMap<usize, Vec<usize>>,
+    removers: &HashMap<usize, Vec<usize>>,
     (index, fit): (usize, &HunkCandidate),
 ) -> Option<usize> {
     let olds = hunks[index].old_lines().zip(&fit.positions).zip(context_flags(&hunks[index]));
@@ -168,8 +169,8 @@ fn find_removed_context(
         // It may be written as another hunk leaves it. But then it proves nothing about the file's indentation.
         let leaves =
             |other: usize| adds_line(&hunks[other], line) && indentation(line) == indentation(text.line(at));
-        let mut takers = takers.get(&at).into_iter().flatten();
-        takers.any(|other| *other != index && !leaves(*other)).then_some(at)
+        let mut removers = removers.get(&at).into_iter().flatten();
+        removers.any(|other| *other != index && !leaves(*other)).then_some(at)
     })
 }
 
@@ -196,7 +197,7 @@ fn settle_placement(
     text: &DecodedText<'_>,
     hunk: &Hunk,
     found: HunkSearchResult,
-    manner: &FileStyle,
+    style: &FileStyle,
 ) -> Result<(HunkPlacement, Option<ChangedRange>), PlacementMiss> {
     match found {
         HunkSearchResult::AlreadyApplied(at) => Ok((HunkPlacement::AlreadyApplied(at), None)),
@@ -209,9 +210,10 @@ fn settle_placement(
         }
         HunkSearchResult::Candidates(fits) => match fits.as_slice() {
             [fit] => {
-                let landing = LineEdits::from_candidate(text, hunk, fit, manner);
-                let landing = landing.map_err(|doubt| PlacementMiss::Doubtful(fit.first_line(), doubt))?;
-                Ok((HunkPlacement::Placed(fit.pass, landing), Some(fit.changed_range(hunk))))
+                let line_edits = LineEdits::from_candidate(text, hunk, fit, style);
+                let line_edits =
+                    line_edits.map_err(|doubt| PlacementMiss::Doubtful(fit.first_line(), doubt))?;
+                Ok((HunkPlacement::Placed(fit.pass, line_edits), Some(fit.changed_range(hunk))))
             }
             fits if fits.iter().all(|fit| fit.first_line() == fits[0].first_line()) => {
                 let doubt = "its lines can be taken for those there in more than one way".to_owned();
@@ -224,13 +226,13 @@ fn settle_placement(
 
 /// Reduces hunks with several remaining places to the one that the header decides for. Hunks whose old lines another
 /// hunk shares are left to their order.
-fn choose_by_header(text: &DecodedText<'_>, hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
+fn choose_by_header(text: &DecodedText<'_>, hunks: &[Hunk], results: &mut [HunkSearchResult]) {
     let mut seen: HashMap<Vec<&str>, usize> = HashMap::new();
     for hunk in hunks {
         *seen.entry(hunk.old_lines().collect()).or_default() += 1;
     }
     let (mut chose, mut from) = (false, 0);
-    for (index, (hunk, found)) in hunks.iter().zip(founds.iter_mut()).enumerate() {
+    for (index, (hunk, found)) in hunks.iter().zip(results.iter_mut()).enumerate() {
         let HunkSearchResult::Candidates(fits) = found else { continue };
         let alone = seen.get(&hunk.old_lines().collect::<Vec<_>>()) == Some(&1);
         let top = || choose_file_start(hunk, fits).filter(|_| index == 0);
@@ -243,19 +245,19 @@ fn choose_by_header(text: &DecodedText<'_>, hunks: &[Hunk], founds: &mut [HunkSe
         }
     }
     if chose {
-        narrow_by_order(hunks, founds);
+        narrow_by_order(hunks, results);
     }
 }
 
 /// Keeps for each hunk the places that lie between the places of its neighbours.
-fn narrow_by_order(hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
+fn narrow_by_order(hunks: &[Hunk], results: &mut [HunkSearchResult]) {
     let core = |at: usize, fit: &HunkCandidate| fit.changed_range(&hunks[at]);
     // Computes the first possible place of each hunk from above and the last from below. If they coincide, there is no
     // other.
-    let bounds = |founds: &[HunkSearchResult]| -> Option<Vec<(HunkCandidate, HunkCandidate)>> {
+    let bounds = |results: &[HunkSearchResult]| -> Option<Vec<(HunkCandidate, HunkCandidate)>> {
         let mut lowest = Vec::new();
         let mut from = 0;
-        for (at, found) in founds.iter().enumerate() {
+        for (at, found) in results.iter().enumerate() {
             let HunkSearchResult::Candidates(fits) = found else {
                 lowest.push(None);
                 continue;
@@ -266,7 +268,7 @@ fn narrow_by_order(hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
         }
         let mut both = Vec::new();
         let mut until = usize::MAX;
-        for (at, found) in founds.iter().enumerate().rev() {
+        for (at, found) in results.iter().enumerate().rev() {
             let (HunkSearchResult::Candidates(fits), Some(low)) = (found, &lowest[at]) else { continue };
             let fit =
                 fits.iter().filter(|fit| core(at, fit).1 <= until).max_by_key(|fit| fit.first_line())?;
@@ -276,8 +278,8 @@ fn narrow_by_order(hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
         both.reverse();
         Some(both)
     };
-    let Some(bounds) = bounds(founds) else { return };
-    let open = founds
+    let Some(bounds) = bounds(results) else { return };
+    let open = results
         .iter_mut()
         .filter_map(|found| if let HunkSearchResult::Candidates(fits) = found { Some(fits) } else { None });
     for (fits, (low, high)) in open.zip(bounds) {

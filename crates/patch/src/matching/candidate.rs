@@ -44,7 +44,7 @@ impl MatchPass {
             Self::Folded => Some("quotes, dashes or blanks"),
             Self::EmptyLines => Some("empty lines"),
             Self::Fuzzy => Some("lines nearby that differ"),
-            Self::Repaired(reading) => Some(reading.ignored_difference()),
+            Self::Repaired(repair) => Some(repair.ignored_difference()),
         }
     }
 }

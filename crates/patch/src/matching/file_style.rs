@@ -35,13 +35,21 @@ impl FileStyle {
     /// Reads the indentation of `text` and of `hunks`, which change it.
     pub(crate) fn from_text(text: &DecodedText<'_>, hunks: &[Hunk]) -> Self {
         let says = |line: &str| line.bytes().any(|byte| !byte.is_ascii_whitespace());
-        let (mut tabs, mut blanks) = (0, 0);
+        let (mut tab_lines, mut space_lines) = (0, 0);
         for line in text.iter() {
-            tabs += usize::from(line.starts_with('\t'));
-            blanks += usize::from(line.starts_with("  ") && says(line));
+            tab_lines += usize::from(line.starts_with('\t'));
+            space_lines += usize::from(line.starts_with("  ") && says(line));
         }
-        let meant = MeantIndent::from_hunks(hunks);
-        Self { tab_lines: tabs, space_lines: blanks, literal_indent: meant, char_replacements: BTreeMap::new(), tab_shift: None, sign_shift: None, step: OnceCell::new() }
+        let literal_indent = MeantIndent::from_hunks(hunks);
+        Self {
+            tab_lines,
+            space_lines,
+            literal_indent,
+            char_replacements: BTreeMap::new(),
+            tab_shift: None,
+            sign_shift: None,
+            step: OnceCell::new(),
+        }
     }
 
     fn step(&self, text: &DecodedText<'_>) -> usize {
@@ -75,9 +83,9 @@ impl FileStyle {
                     // A file that also has the plain character is not written with the other one throughout.
                     let mixed =
                         ours != theirs && ascii_equivalent(ours) == ours && text.as_str().contains(ours);
-                    let known = self.char_replacements.entry(ours).or_insert(Some(theirs));
-                    if mixed || *known != Some(theirs) {
-                        *known = None;
+                    let learned = self.char_replacements.entry(ours).or_insert(Some(theirs));
+                    if mixed || *learned != Some(theirs) {
+                        *learned = None;
                     }
                 }
             }
@@ -86,12 +94,12 @@ impl FileStyle {
 
     /// Returns true if the patch has typographic quotes or dashes where the file has ASCII ones.
     fn is_typographic(&self) -> bool {
-        let made = |(ours, theirs): (&char, &Option<char>)| {
+        let is_plain_in_file = |(ours, theirs): (&char, &Option<char>)| {
             ascii_equivalent(*ours) != *ours
                 && ascii_equivalent(*ours) != ' '
                 && *theirs == Some(ascii_equivalent(*ours))
         };
-        self.char_replacements.iter().any(made)
+        self.char_replacements.iter().any(is_plain_in_file)
     }
 
     /// Returns why a new line does not fit the file's indentation, if it does not. `exact`: the old lines of its hunk
@@ -101,8 +109,14 @@ impl FileStyle {
         let (file, here) = match () {
             () if tabbed && exact && self.literal_indent.writes_spaces => return None,
             () if tabbed && self.tab_lines == 0 && self.space_lines >= MIN_HABIT_LINES => ("blanks", "a tab"),
-            () if self.literal_indent.writes_tabs || self.literal_indent.old_indents.contains(indentation(line)) => return None,
-            () if spaced && self.space_lines * 50 <= self.tab_lines && self.tab_lines >= MIN_HABIT_LINES => ("tabs", "blanks"),
+            () if self.literal_indent.writes_tabs
+                || self.literal_indent.old_indents.contains(indentation(line)) =>
+            {
+                return None;
+            }
+            () if spaced && self.space_lines * 50 <= self.tab_lines && self.tab_lines >= MIN_HABIT_LINES => {
+                ("tabs", "blanks")
+            }
             () => return None,
         };
         let line = line.trim();
@@ -129,8 +143,8 @@ impl MeantIndent {
                 .any(|line| matches!(line, HunkLine::Add(text) if text.starts_with(with) && !is_blank(text)))
         };
         let old = hunks.iter().flat_map(Hunk::old_lines).filter(|line| !is_blank(line)).map(indentation);
-        let blanks = old.filter(|blanks| blanks.starts_with("  ")).map(str::to_owned).collect();
-        Self { writes_tabs: begins("\t"), writes_spaces: begins("  "), old_indents: blanks }
+        let old_indents = old.filter(|blanks| blanks.starts_with("  ")).map(str::to_owned).collect();
+        Self { writes_tabs: begins("\t"), writes_spaces: begins("  "), old_indents }
     }
 }
 
@@ -202,15 +216,26 @@ impl<'a> StyleTransfer<'a> {
         text: &'a DecodedText<'_>,
         hunk: &'a Hunk,
         fit: &'a HunkCandidate,
-        manner: &'a FileStyle,
+        style: &'a FileStyle,
     ) -> Result<Self, DoubtReason> {
         if fit.pass <= MatchPass::Trailing {
             // If no old line is indented, another hunk provides the evidence.
             let flat = hunk.old_lines().all(|line| indentation(line).is_empty());
-            let shift =
-                manner.sign_shift.clone().or(manner.tab_shift.clone().filter(|_| flat)).unwrap_or(IndentShift::None);
-            let (gone, levels) = (Vec::new(), Vec::new());
-            return Ok(Self { style: manner, shift, exact: true, exact_place: false, removed_pairs: gone, patch_indents: levels, step: 0 });
+            let shift = style
+                .sign_shift
+                .clone()
+                .or(style.tab_shift.clone().filter(|_| flat))
+                .unwrap_or(IndentShift::None);
+            let (removed_pairs, patch_indents) = (Vec::new(), Vec::new());
+            return Ok(Self {
+                style,
+                shift,
+                exact: true,
+                exact_place: false,
+                removed_pairs,
+                patch_indents,
+                step: 0,
+            });
         }
         let shift = match find_sign_shift(text, hunk, fit) {
             Some(shift) => Some(shift),
@@ -219,17 +244,25 @@ impl<'a> StyleTransfer<'a> {
         let shift =
             shift.ok_or("the patch is indented in another way than the file, and not the same all over")?;
         let telling = matched_lines(text, hunk, fit).filter(|(ours, _)| !is_blank(ours));
-        let levels: Vec<&str> = telling.map(|(ours, _)| indentation(ours)).collect();
-        let mut gone = Vec::new();
+        let patch_indents: Vec<&str> = telling.map(|(ours, _)| indentation(ours)).collect();
+        let mut removed_pairs = Vec::new();
         if fit.pass == MatchPass::Indent {
             let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).zip(&fit.positions);
-            gone.extend(olds.filter_map(|(line, at)| match line {
+            removed_pairs.extend(olds.filter_map(|(line, at)| match line {
                 HunkLine::Drop(ours) if !is_blank(ours) => Some((ours.as_str(), text.line((*at)?))),
                 _ => None,
             }));
         }
-        let sure = fit.pass < MatchPass::Fuzzy;
-        Ok(Self { style: manner, shift, exact: false, exact_place: sure, removed_pairs: gone, patch_indents: levels, step: manner.step(text) })
+        let exact_place = fit.pass < MatchPass::Fuzzy;
+        Ok(Self {
+            style,
+            shift,
+            exact: false,
+            exact_place,
+            removed_pairs,
+            patch_indents,
+            step: style.step(text),
+        })
     }
 
     /// Adapts an added line. `paired` is the old line that it replaces, in the patch and in the file.
@@ -241,8 +274,8 @@ impl<'a> StyleTransfer<'a> {
         // A replacement with the indentation of the replaced line in the patch gets that line's indentation in the
         // file.
         let says = |ours: &str| !is_blank(ours) && !is_blank(line);
-        let level =
-            paired.filter(|(ours, _)| self.exact_place && indentation(ours) == indentation(line) && says(ours));
+        let level = paired
+            .filter(|(ours, _)| self.exact_place && indentation(ours) == indentation(line) && says(ours));
         let levelled = level.map(|(_, theirs)| indentation(theirs).to_owned() + line.trim_start());
         let unclear = !is_blank(line) && !self.has_clear_depth(line);
         let indented = match (self.reindent_moved_line(line).or(levelled), self.shift.apply(line)) {
@@ -281,7 +314,8 @@ impl<'a> StyleTransfer<'a> {
             IndentShift::Mapped(known, _) if known.contains_key(indentation(line)) => return true,
             IndentShift::None | IndentShift::Mapped(..) => {
                 let other = |(ours, theirs): &(&str, &str)| indentation(ours) != indentation(theirs);
-                let off = self.removed_pairs.iter().filter(|pair| other(pair)).map(|(ours, _)| indentation(ours));
+                let off =
+                    self.removed_pairs.iter().filter(|pair| other(pair)).map(|(ours, _)| indentation(ours));
                 return !off.into_iter().any(|off| indentation(line).starts_with(off));
             }
             _ => return true,
@@ -290,13 +324,16 @@ impl<'a> StyleTransfer<'a> {
             return true;
         }
         let whole = self.step == 0 || by.contains('\t') || by.len().is_multiple_of(self.step);
-        let only = self.patch_indents.first().filter(|level| self.patch_indents.iter().all(|other| other == *level));
-        whole && only.is_none_or(|level| self.patch_indents.len() > 1 && indentation(line).len() > level.len())
+        let only =
+            self.patch_indents.first().filter(|level| self.patch_indents.iter().all(|other| other == *level));
+        whole
+            && only.is_none_or(|level| self.patch_indents.len() > 1 && indentation(line).len() > level.len())
     }
 
     /// Returns a moved line, which is removed in one place and added in another, with its original indentation.
     fn reindent_moved_line(&self, line: &str) -> Option<String> {
-        let mut same = self.removed_pairs.iter().filter(|(ours, theirs)| *ours == line && *ours != theirs.trim_end());
+        let mut same =
+            self.removed_pairs.iter().filter(|(ours, theirs)| *ours == line && *ours != theirs.trim_end());
         let (_, theirs) = same.next()?;
         same.next().is_none().then(|| indentation(theirs).to_owned() + line.trim_start())
     }

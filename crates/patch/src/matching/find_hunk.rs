@@ -78,16 +78,16 @@ pub(super) fn find_hunk(
     }
     let headers = find_headers(text, &hunk.headers);
     let spans = header_spans(text, &headers, block_end);
-    let heads = |at: usize| spans.iter().any(|(header, end)| *header <= at && at < *end);
-    let (done, sure) = find_new_lines(text, hunk);
-    if !done.is_empty()
-        && let Some(said) = judge_applied(text, hunk, (&done, sure), &heads)
+    let is_below_header = |at: usize| spans.iter().any(|(header, end)| *header <= at && at < *end);
+    let (applied_at, proven) = find_new_lines(text, hunk);
+    if !applied_at.is_empty()
+        && let Some(judged) = judge_applied(text, hunk, (&applied_at, proven), &is_below_header)
     {
-        return match said? {
+        return match judged? {
             HunkSearchResult::Candidates(fits) => {
                 Ok(HunkSearchResult::Candidates(keep_below_headers(text, hunk, &headers, fits)?))
             }
-            said => Ok(said),
+            other => Ok(other),
         };
     }
     let fits = search_passes(text, hunk);
@@ -104,7 +104,7 @@ pub(super) fn find_hunk(
     if hunk.at_end && !fits.iter().any(|fit| is_at_end(text, fit)) {
         return Err(PlacementMiss::NotAtEnd(fits[0].first_line()));
     }
-    check_only_candidate(text, hunk, narrow_candidates(text, hunk, fits, &heads), &heads)
+    check_only_candidate(text, hunk, narrow_candidates(text, hunk, fits, &is_below_header), &is_below_header)
 }
 
 /// Returns true if only empty lines follow the place.
@@ -116,37 +116,39 @@ fn is_at_end(text: &DecodedText<'_>, fit: &HunkCandidate) -> bool {
 fn judge_applied(
     text: &DecodedText<'_>,
     hunk: &Hunk,
-    (done, sure): (&[usize], bool),
-    heads: &dyn Fn(usize) -> bool,
+    (applied_at, proven): (&[usize], bool),
+    is_below_header: &dyn Fn(usize) -> bool,
 ) -> Option<Result<HunkSearchResult, PlacementMiss>> {
     let length = hunk.new_lines().count();
-    let overlaps = |from: usize, to: usize| done.iter().any(|at| *at < to && from < at + length);
+    let overlaps = |from: usize, to: usize| applied_at.iter().any(|at| *at < to && from < at + length);
     let on_it = |fit: &HunkCandidate| overlaps(fit.first_line(), fit.end_line());
-    if sure {
+    if proven {
         let mut fits = search_passes(text, hunk);
-        if !text.budget().spend(fits.len().saturating_mul(done.len())) {
+        if !text.budget().spend(fits.len().saturating_mul(applied_at.len())) {
             return Some(Err(PlacementMiss::BudgetExhausted));
         }
         // All lines to remove are present.
         let gone = has_context_around_removal(hunk)
-            || done.iter().any(|at| heads(*at)) && !fits.iter().any(|fit| heads(fit.first_line()));
+            || applied_at.iter().any(|at| is_below_header(*at))
+                && !fits.iter().any(|fit| is_below_header(fit.first_line()));
         if only_removes(hunk) && !gone && fits.first().is_some_and(|fit| fit.pass < MatchPass::Fuzzy) {
             return None;
         }
-        if repeats_context(hunk) && fits.first().is_some_and(|fit| fit.pass == MatchPass::Exact && on_it(fit)) {
-            return Some(Err(PlacementMiss::RepeatsNeighbour(done[0])));
+        if repeats_context(hunk) && fits.first().is_some_and(|fit| fit.pass == MatchPass::Exact && on_it(fit))
+        {
+            return Some(Err(PlacementMiss::RepeatsNeighbour(applied_at[0])));
         }
         if fits.first().is_none_or(|fit| fit.pass == MatchPass::Fuzzy) {
-            if is_still_present(text, hunk) || place_at_number(text, hunk, done).is_some() {
+            if is_still_present(text, hunk) || place_at_number(text, hunk, applied_at).is_some() {
                 return Some(Err(PlacementMiss::Absent));
             }
-            fits = find_unapplied_rival(text, hunk, done).into_iter().collect();
+            fits = find_unapplied_rival(text, hunk, applied_at).into_iter().collect();
         }
-        return Some(decide_applied(hunk, fits, done, heads));
+        return Some(decide_applied(hunk, fits, applied_at, is_below_header));
     }
     // A hunk that still fits at the place of its new lines has been applied.
     let fits = find_contiguous(text, hunk, LineLikeness::Exact, MatchPass::Exact);
-    if !text.budget().spend(fits.len().saturating_mul(done.len())) {
+    if !text.budget().spend(fits.len().saturating_mul(applied_at.len())) {
         return Some(Err(PlacementMiss::BudgetExhausted));
     }
     // Lines to remove that stand outside of the new lines are still to be removed.
@@ -157,12 +159,12 @@ fn judge_applied(
     if !fits.is_empty() && fits.iter().all(|fit| on_it(fit) && !to_go(fit)) {
         // Another copy beside an existing one may be meant.
         return Some(match repeats_context(hunk) {
-            true => Err(PlacementMiss::RepeatsNeighbour(done[0])),
+            true => Err(PlacementMiss::RepeatsNeighbour(applied_at[0])),
             false => Ok(HunkSearchResult::AlreadyApplied(fits[0].first_line())),
         });
     }
-    let headed = done.iter().find(|at| heads(**at));
-    if let Some(at) = headed.filter(|_| !fits.iter().any(|fit| heads(fit.first_line()))) {
+    let headed = applied_at.iter().find(|at| is_below_header(**at));
+    if let Some(at) = headed.filter(|_| !fits.iter().any(|fit| is_below_header(fit.first_line()))) {
         return Some(Ok(HunkSearchResult::AlreadyApplied(*at)));
     }
     // Text that merely resembles the old lines may be another place, where the hunk was never to be applied.
@@ -174,11 +176,11 @@ fn check_only_candidate(
     text: &DecodedText<'_>,
     hunk: &Hunk,
     mut fits: Vec<HunkCandidate>,
-    heads: &dyn Fn(usize) -> bool,
+    is_below_header: &dyn Fn(usize) -> bool,
 ) -> Result<HunkSearchResult, PlacementMiss> {
     if let [fit] = fits.as_slice()
         && let Some(there) = place_at_number(text, hunk, &[fit.first_line()])
-        && (heads(there) || fit.pass > MatchPass::Trailing && !heads(fit.first_line()))
+        && (is_below_header(there) || fit.pass > MatchPass::Trailing && !is_below_header(fit.first_line()))
     {
         return Err(PlacementMiss::Ambiguous(vec![there, fit.first_line()]));
     }
@@ -190,14 +192,14 @@ fn check_only_candidate(
     if let [fit] = fits.as_slice()
         && fit.pass > MatchPass::Trailing
         && fit.pass < MatchPass::Fuzzy
-        && !heads(fit.first_line())
+        && !is_below_header(fit.first_line())
     {
         // A match that is not exact may have a twin with lines inserted into it.
         fits.extend(near_exact_rival(text, hunk, &fits[0]));
     }
     if let [fit] = fits.as_slice()
         && fit.pass == MatchPass::Indent
-        && !heads(fit.first_line())
+        && !is_below_header(fit.first_line())
     {
         fits.extend(rival_at_same_indent(text, hunk, &fits[0]));
     }
@@ -227,11 +229,11 @@ fn find_remaining_lines(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate
         return None;
     }
     let lines = hunk.new_lines().map(|line| HunkLine::Keep(line.to_owned())).collect();
-    let left = Hunk { lines, ..Hunk::default() };
+    let remaining = Hunk { lines, ..Hunk::default() };
     let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).zip(&fit.positions);
     let kept: Vec<Option<usize>> =
         olds.filter(|(line, _)| matches!(line, HunkLine::Keep(_))).map(|(_, at)| *at).collect();
-    let places = find_contiguous(text, &left, LineLikeness::Trimmed, MatchPass::Indent);
+    let places = find_contiguous(text, &remaining, LineLikeness::Trimmed, MatchPass::Indent);
     places.iter().find(|left| left.positions != kept).map(HunkCandidate::first_line)
 }
 
@@ -298,7 +300,10 @@ fn search_passes(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandidate> {
         MatchPass::Folded => find_contiguous(text, hunk, LineLikeness::Folded, pass),
         MatchPass::EmptyLines => find_ignoring_empty(text, hunk),
         MatchPass::Fuzzy => find_fuzzy(text, hunk),
-        MatchPass::AlreadyApplied | MatchPass::OutsideHeader | MatchPass::Nearest | MatchPass::Repaired(_) => Vec::new(),
+        MatchPass::AlreadyApplied
+        | MatchPass::OutsideHeader
+        | MatchPass::Nearest
+        | MatchPass::Repaired(_) => Vec::new(),
     });
     fits.into_iter().find(|fits| !fits.is_empty()).unwrap_or_default()
 }
@@ -307,27 +312,28 @@ fn search_passes(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandidate> {
 fn decide_applied(
     hunk: &Hunk,
     fits: Vec<HunkCandidate>,
-    done: &[usize],
-    heads: &dyn Fn(usize) -> bool,
+    applied_at: &[usize],
+    is_below_header: &dyn Fn(usize) -> bool,
 ) -> Result<HunkSearchResult, PlacementMiss> {
     let length = hunk.new_lines().count();
-    let there =
-        |fit: &HunkCandidate| done.iter().any(|at| *at < fit.end_line() && fit.first_line() < at + length);
+    let there = |fit: &HunkCandidate| {
+        applied_at.iter().any(|at| *at < fit.end_line() && fit.first_line() < at + length)
+    };
     let elsewhere: Vec<HunkCandidate> = fits.into_iter().filter(|fit| !there(fit)).collect();
     if elsewhere.is_empty() {
-        return Ok(HunkSearchResult::AlreadyApplied(done[0]));
+        return Ok(HunkSearchResult::AlreadyApplied(applied_at[0]));
     }
     let numbered =
         |fit: &HunkCandidate| fit.pass == MatchPass::Exact && hunk.old_start == Some(fit.first_line() + 1);
-    let meant: Vec<HunkCandidate> =
-        elsewhere.iter().filter(|fit| heads(fit.first_line()) || numbered(fit)).cloned().collect();
-    let told = |at: &&usize| heads(**at) || hunk.old_start == Some(**at + 1);
-    match (meant.is_empty(), done.iter().find(told)) {
-        (false, None) => Ok(HunkSearchResult::Candidates(meant)),
+    let indicated: Vec<HunkCandidate> =
+        elsewhere.iter().filter(|fit| is_below_header(fit.first_line()) || numbered(fit)).cloned().collect();
+    let is_indicated = |at: &&usize| is_below_header(**at) || hunk.old_start == Some(**at + 1);
+    match (indicated.is_empty(), applied_at.iter().find(is_indicated)) {
+        (false, None) => Ok(HunkSearchResult::Candidates(indicated)),
         (true, Some(at)) => Ok(HunkSearchResult::AlreadyApplied(*at)),
         // It was applied in one place and could be applied in another.
         _ => Err(PlacementMiss::Ambiguous(
-            done.iter().copied().chain(elsewhere.iter().map(HunkCandidate::first_line)).collect(),
+            applied_at.iter().copied().chain(elsewhere.iter().map(HunkCandidate::first_line)).collect(),
         )),
     }
 }
@@ -337,14 +343,14 @@ fn narrow_candidates(
     text: &DecodedText<'_>,
     hunk: &Hunk,
     mut fits: Vec<HunkCandidate>,
-    heads: &dyn Fn(usize) -> bool,
+    is_below_header: &dyn Fn(usize) -> bool,
 ) -> Vec<HunkCandidate> {
     let mut keep = |is: &dyn Fn(&HunkCandidate) -> bool| {
         if fits.len() > 1 && fits.iter().any(is) {
             fits.retain(is);
         }
     };
-    keep(&|fit| heads(fit.first_line()) && is_placed_by_block(text, hunk, fit));
+    keep(&|fit| is_below_header(fit.first_line()) && is_placed_by_block(text, hunk, fit));
     if hunk.at_end || ends_with_the_file(hunk) {
         keep(&|fit| fit.pass == MatchPass::Exact && is_at_end(text, fit));
     }
@@ -378,14 +384,14 @@ fn find_new_lines(text: &DecodedText<'_>, hunk: &Hunk) -> (Vec<usize>, bool) {
     if old.windows(new.len()).any(|part| part == new) {
         return (Vec::new(), false);
     }
-    let done = Hunk {
+    let new_hunk = Hunk {
         lines: new.iter().map(|line| HunkLine::Keep((*line).to_owned())).collect(),
         ..Hunk::default()
     };
-    let fits = find_contiguous(text, &done, LineLikeness::Exact, MatchPass::Exact);
+    let fits = find_contiguous(text, &new_hunk, LineLikeness::Exact, MatchPass::Exact);
     let places: Vec<usize> = fits.iter().map(HunkCandidate::first_line).collect();
     // A single line may occur anywhere, unless it is the whole file or stands exactly at the line number.
     let there = places.iter().any(|at| new.len() == text.len() || hunk.old_start == Some(at + 1));
-    let sure = there || stays && new.iter().filter(|line| telling(line)).count() > 1;
-    (places, sure)
+    let proven = there || stays && new.iter().filter(|line| telling(line)).count() > 1;
+    (places, proven)
 }

@@ -16,24 +16,28 @@ const MAX_PLACES: usize = 6;
 
 /// Returns the places where most of `hunk` is: one if it is clear, more if it is not.
 pub(crate) fn find_fuzzy(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandidate> {
-    let sought = HunkAligner::new(text, hunk);
-    let clearly = if sought.olds.iter().any(|old| old.is_removed) { MIN_LEAD_WITH_REMOVALS } else { MIN_LEAD_WITHOUT_REMOVALS };
+    let aligner = HunkAligner::new(text, hunk);
+    let min_lead = if aligner.olds.iter().any(|old| old.is_removed) {
+        MIN_LEAD_WITH_REMOVALS
+    } else {
+        MIN_LEAD_WITHOUT_REMOVALS
+    };
     let mut fits: Vec<HunkCandidate> = Vec::new();
-    let mut most = None;
+    let mut best_share = None;
     // ends: so many places are enough
     while fits.len() < MAX_PLACES
-        && let Some((share, fit)) = sought.best_alignment(true, &fits)
+        && let Some((share, fit)) = aligner.best_alignment(true, &fits)
     {
-        let most = *most.get_or_insert(share);
+        let best_share = *best_share.get_or_insert(share);
         let enough = if fits.is_empty() {
-            share >= MIN_SHARE && is_safe_fuzzy_match(&sought, hunk, &fit)
+            share >= MIN_SHARE && is_safe_fuzzy_match(&aligner, hunk, &fit)
         } else {
-            share > most - clearly
+            share > best_share - min_lead
         };
         if !enough {
             break;
         }
-        fits.push(if fits.is_empty() || is_safe_fuzzy_match(&sought, hunk, &fit) {
+        fits.push(if fits.is_empty() || is_safe_fuzzy_match(&aligner, hunk, &fit) {
             fit
         } else {
             HunkCandidate { doubt: Some("only some of its lines are there"), ..fit }

@@ -20,18 +20,23 @@ const MIN_RIVAL_SHARE: f64 = 0.75;
 const MAX_INSERTED_LINES: usize = 4;
 
 /// Returns true if `hunk` certainly belongs to the partial match `fit`.
-pub(super) fn is_safe_fuzzy_match(sought: &HunkAligner<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
-    let place = FuzzyMatchCheck { text: sought.text, olds: &sought.olds, fit, adds_before: additions_before_lines(hunk) };
-    place.is_identified()
-        && !place.misses_line_found_elsewhere()
-        && !place.removes_detached_line()
-        && !place.spans_foreign_lines()
-        && !place.has_foreign_lines_beside_change()
-        && !place.lacks_unspecific_line()
-        && !place.adds_beside_elision()
-        && !place.fits_better_elsewhere(sought)
-        && !place.seems_partly_applied(hunk)
-        && !place.adds_reworded_neighbour(hunk)
+pub(super) fn is_safe_fuzzy_match(aligner: &HunkAligner<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
+    let check = FuzzyMatchCheck {
+        text: aligner.text,
+        olds: &aligner.olds,
+        fit,
+        adds_before: additions_before_lines(hunk),
+    };
+    check.is_identified()
+        && !check.misses_line_found_elsewhere()
+        && !check.removes_detached_line()
+        && !check.spans_foreign_lines()
+        && !check.has_foreign_lines_beside_change()
+        && !check.lacks_unspecific_line()
+        && !check.adds_beside_elision()
+        && !check.fits_better_elsewhere(aligner)
+        && !check.seems_partly_applied(hunk)
+        && !check.adds_reworded_neighbour(hunk)
 }
 
 /// Returns for each old line, and for the end of the hunk, whether lines are added before it.
@@ -87,15 +92,18 @@ impl FuzzyMatchCheck<'_> {
         let same: Vec<usize> =
             rows.clone().filter(|row| self.is_specific(*row) && self.matches_folded(*row)).collect();
         let once = |row: &usize| self.olds[*row].occurrences == 1;
-        let alone = |row: &usize| once(row) && self.olds[*row].is_removed && self.olds[*row].weight >= MIN_SOLE_LINE_WEIGHT;
+        let alone = |row: &usize| {
+            once(row) && self.olds[*row].is_removed && self.olds[*row].weight >= MIN_SOLE_LINE_WEIGHT
+        };
         let reworded = || rows.clone().all(|row| !self.is_specific(row) || self.fit.positions[row].is_some());
         same.len() > 1 && same.iter().any(once) || same.iter().any(alone) && reworded()
     }
 
     /// Returns true if a specific line that is missing here occurs elsewhere.
     fn misses_line_found_elsewhere(&self) -> bool {
-        (0..self.olds.len())
-            .any(|row| self.is_specific(row) && self.fit.positions[row].is_none() && self.olds[row].occurrences == 1)
+        (0..self.olds.len()).any(|row| {
+            self.is_specific(row) && self.fit.positions[row].is_none() && self.olds[row].occurrences == 1
+        })
     }
 
     /// Returns true if an unspecific line is removed apart from its neighbours in the hunk.
@@ -106,7 +114,9 @@ impl FuzzyMatchCheck<'_> {
             before && at.get(row + 1).is_none_or(|other| *other == Some(here + 1))
         };
         (0..self.olds.len()).any(|row| {
-            self.olds[row].is_removed && !self.is_specific(row) && at[row].is_some_and(|here| !beside(row, here))
+            self.olds[row].is_removed
+                && !self.is_specific(row)
+                && at[row].is_some_and(|here| !beside(row, here))
         })
     }
 
@@ -114,15 +124,19 @@ impl FuzzyMatchCheck<'_> {
     /// none is removed), or more than `MAX_INSERTED_LINES` stand between two adjacent lines.
     fn spans_foreign_lines(&self) -> bool {
         let goes = self.olds.iter().any(|old| old.is_removed);
-        let said = |at: usize| {
-            self.olds
-                .iter()
-                .any(|old| old.weight >= MIN_SPECIFIC_WEIGHT && old.is_removed == goes && old.folded == self.folded_line(at))
+        let is_in_hunk = |at: usize| {
+            self.olds.iter().any(|old| {
+                old.weight >= MIN_SPECIFIC_WEIGHT
+                    && old.is_removed == goes
+                    && old.folded == self.folded_line(at)
+            })
         };
         let far = |pair: &[Option<usize>]| {
-            pair[0].zip(pair[1]).is_some_and(|(this, next)| self.unmatched_lines(this, next).count() > MAX_INSERTED_LINES)
+            pair[0]
+                .zip(pair[1])
+                .is_some_and(|(this, next)| self.unmatched_lines(this, next).count() > MAX_INSERTED_LINES)
         };
-        self.unmatched_lines(self.fit.first_line(), self.fit.end_line()).any(said)
+        self.unmatched_lines(self.fit.first_line(), self.fit.end_line()).any(is_in_hunk)
             || self.fit.positions.windows(2).any(far)
     }
 
@@ -133,10 +147,14 @@ impl FuzzyMatchCheck<'_> {
 
     /// Returns true if foreign lines stand beside a change: more than one, or one that belongs to a removed line.
     fn has_foreign_lines_beside_change(&self) -> bool {
-        let there: Vec<usize> = (0..self.olds.len()).filter(|row| self.fit.positions[*row].is_some()).collect();
+        let there: Vec<usize> =
+            (0..self.olds.len()).filter(|row| self.fit.positions[*row].is_some()).collect();
         there.windows(2).any(|pair| {
-            let (Some(this), Some(next)) = (self.fit.positions[pair[0]], self.fit.positions[pair[1]]) else { return false };
-            let passed: Vec<usize> = (this + 1..next).filter(|at| !self.folded_line(*at).is_empty()).collect();
+            let (Some(this), Some(next)) = (self.fit.positions[pair[0]], self.fit.positions[pair[1]]) else {
+                return false;
+            };
+            let passed: Vec<usize> =
+                (this + 1..next).filter(|at| !self.folded_line(*at).is_empty()).collect();
             let missing = (pair[0] + 1..pair[1]).filter(|row| !self.olds[*row].folded.is_empty()).count();
             if (pair[0] + 1..pair[1]).any(|row| is_elision(&self.olds[row].folded)) {
                 return false;
@@ -148,8 +166,9 @@ impl FuzzyMatchCheck<'_> {
                 self.olds[pair[0]].is_removed && depth(*at) > depth(this)
             };
             // A comment belongs to the line below it.
-            let remarks = self.olds[pair[1]].is_removed && next > this + 1 && is_comment(&self.folded_line(next - 1));
-            let belongs = remarks || passed.iter().any(deeper);
+            let has_comment =
+                self.olds[pair[1]].is_removed && next > this + 1 && is_comment(&self.folded_line(next - 1));
+            let belongs = has_comment || passed.iter().any(deeper);
             changes && (passed.len() > missing + 1 || passed.len() > missing && belongs)
         })
     }
@@ -170,16 +189,20 @@ impl FuzzyMatchCheck<'_> {
     }
 
     /// Returns true if a line that is reworded here stands exactly in another place, together with most of the hunk.
-    fn fits_better_elsewhere(&self, sought: &HunkAligner<'_>) -> bool {
-        let other = |row: &usize| self.is_specific(*row) && self.olds[*row].occurrences > 0 && !self.matches_folded(*row);
+    fn fits_better_elsewhere(&self, aligner: &HunkAligner<'_>) -> bool {
+        let other = |row: &usize| {
+            self.is_specific(*row) && self.olds[*row].occurrences > 0 && !self.matches_folded(*row)
+        };
         let rows: Vec<usize> =
             (0..self.olds.len()).filter(|row| self.fit.positions[*row].is_some()).filter(other).collect();
         let there = |fit: &HunkCandidate| {
-            let same = |row: &usize| fit.positions[*row].is_some_and(|at| self.olds[*row].folded == self.folded_line(at));
+            let same = |row: &usize| {
+                fit.positions[*row].is_some_and(|at| self.olds[*row].folded == self.folded_line(at))
+            };
             rows.iter().any(same)
         };
         !rows.is_empty()
-            && sought
+            && aligner
                 .alignments(false, std::slice::from_ref(self.fit))
                 .any(|(share, fit)| share >= MIN_RIVAL_SHARE && there(&fit))
     }
@@ -187,13 +210,13 @@ impl FuzzyMatchCheck<'_> {
     /// Returns true if a foreign line here resembles an added line: the hunk is partly applied, or the line is to be
     /// removed.
     fn seems_partly_applied(&self, hunk: &Hunk) -> bool {
-        let comes = |at: usize| {
+        let resembles_added = |at: usize| {
             hunk.lines.iter().any(|line| {
                 matches!(line, HunkLine::Add(text) if text.chars().any(char::is_alphanumeric)
                     && line_similarity(text, &self.folded_line(at)) >= MIN_VERSION_SIMILARITY)
             })
         };
-        self.unmatched_lines(self.fit.first_line(), self.fit.end_line()).any(comes)
+        self.unmatched_lines(self.fit.first_line(), self.fit.end_line()).any(resembles_added)
     }
 
     /// Returns true if added lines end or begin with a neighbouring context line that is reworded here. They could as
@@ -217,7 +240,8 @@ impl FuzzyMatchCheck<'_> {
 
     /// Returns true if a bracket or another unspecific context line among the changes is missing or reworded.
     fn lacks_unspecific_line(&self) -> bool {
-        let changes = |row: usize| self.adds_before[row] || self.olds.get(row).is_some_and(|old| old.is_removed);
+        let changes =
+            |row: usize| self.adds_before[row] || self.olds.get(row).is_some_and(|old| old.is_removed);
         let rows = || (0..self.adds_before.len()).filter(|row| changes(*row));
         let (Some(first), Some(last)) = (rows().next(), rows().next_back()) else { return false };
         let says = |row: &usize| !self.olds[*row].folded.is_empty();

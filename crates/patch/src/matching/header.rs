@@ -119,7 +119,8 @@ pub(super) fn header_reach(text: &DecodedText<'_>, header: usize) -> usize {
     let outside = |at: &usize| {
         let line = text.line(*at);
         !is_blank(line)
-            && (depth(line) < own || section.is_some_and(|mark| self::section_marker(text, *at) == Some(mark)))
+            && (depth(line) < own
+                || section.is_some_and(|mark| self::section_marker(text, *at) == Some(mark)))
     };
     (head + 1..text.len()).find(outside).unwrap_or(text.len())
 }
@@ -175,12 +176,13 @@ impl HeaderSection {
             let named = first.is_some_and(|first| first.is_alphabetic() || "_$#[@".contains(first));
             named && depth(line) <= own && !continues_block(line)
         };
-        let near = below().find(|at| begins(text.line(*at))).unwrap_or(text.len());
+        let next_sibling = below().find(|at| begins(text.line(*at))).unwrap_or(text.len());
         let same = below().find(|at| first_word(text.line(*at)) == word).unwrap_or(text.len());
         let end = block_end(text, header);
         let closes = |at: &usize| depth(text.line(*at)) == own && closes_block(text.line(*at));
-        let block = below().take_while(|at| *at < end).find(closes).unwrap_or(end.saturating_sub(1));
-        Self { block_last_line: block, next_sibling: near, next_similar: near.max(same) }
+        let block_last_line =
+            below().take_while(|at| *at < end).find(closes).unwrap_or(end.saturating_sub(1));
+        Self { block_last_line, next_sibling, next_similar: next_sibling.max(same) }
     }
 }
 
@@ -189,7 +191,8 @@ fn closes_block(line: &str) -> bool {
     let line = line.trim();
     let rest = line.trim_start_matches(['}', ')', ']', ';', ',']);
     let bracket = rest.len() < line.len() && !line.starts_with([';', ',']);
-    bracket && (rest.is_empty() || rest.trim_start().starts_with(['/', '#'])) || BLOCK_END_WORDS.contains(&line)
+    bracket && (rest.is_empty() || rest.trim_start().starts_with(['/', '#']))
+        || BLOCK_END_WORDS.contains(&line)
 }
 
 /// Returns the first word of a line, or else its first character.
@@ -261,7 +264,11 @@ mod tests {
         ];
         for (file, (block_last_line, next_sibling, next_similar)) in rows {
             let text = DecodedText::from_bytes(file.as_bytes()).unwrap();
-            assert_eq!(HeaderSection::from_header(&text, 0), HeaderSection { block_last_line, next_sibling, next_similar }, "{file}");
+            assert_eq!(
+                HeaderSection::from_header(&text, 0),
+                HeaderSection { block_last_line, next_sibling, next_similar },
+                "{file}"
+            );
         }
     }
 

@@ -40,7 +40,8 @@ pub(super) fn choose_nearest(
     let (first, next) = (below().next()?, below().nth(1)?);
     let apart = first.end_line() <= next.first_line();
     let told_apart = has_context_lines(text, hunk, first, MIN_DISTINGUISHING_LINES)
-        || section.block_last_line < next.first_line() && sole_candidate_until(below(), section.next_sibling).is_some();
+        || section.block_last_line < next.first_line()
+            && sole_candidate_until(below(), section.next_sibling).is_some();
     let says_enough = hunk.old_lines().map(line_weight).sum::<f64>() >= MIN_TOTAL_WEIGHT;
     (apart && told_apart && says_enough && has_context_lines(text, hunk, first, 1))
         .then(|| HunkCandidate { pass: MatchPass::Nearest, ..first.clone() })
@@ -53,8 +54,8 @@ pub(super) fn choose_file_start(hunk: &Hunk, fits: &[HunkCandidate]) -> Option<H
     let headed = hunk.headers.iter().any(|header| !is_blank(header));
     let open = fits.len() > 1 && hunk.old_start.is_none() && !headed;
     let top = |fit: &&HunkCandidate| fit.first_line() == 0 && fit.pass == MatchPass::Exact;
-    let told = open && !keeps(hunk.lines.first()) && keeps(hunk.lines.last());
-    fits.iter().find(top).filter(|_| told).cloned()
+    let at_file_start = open && !keeps(hunk.lines.first()) && keeps(hunk.lines.last());
+    fits.iter().find(top).filter(|_| at_file_start).cloned()
 }
 
 /// Chooses the place among `fits` that alone begins in the section of the hunk's header, which stands at `headers`.
@@ -86,7 +87,10 @@ fn header_section(
 }
 
 /// Returns the only one of `fits` that begins at or before the line `end`.
-fn sole_candidate_until<'a>(fits: impl Iterator<Item = &'a HunkCandidate>, end: usize) -> Option<&'a HunkCandidate> {
+fn sole_candidate_until<'a>(
+    fits: impl Iterator<Item = &'a HunkCandidate>,
+    end: usize,
+) -> Option<&'a HunkCandidate> {
     let mut inside = fits.filter(|fit| fit.first_line() <= end);
     inside.next().filter(|_| inside.next().is_none())
 }
@@ -107,7 +111,8 @@ pub(super) fn has_context_lines(
 
 /// Returns true if `hunk` has full context at `fit` on each side of its change, except at an end of the file.
 pub(super) fn has_full_context(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
-    has_context_lines(text, hunk, fit, FULL_CONTEXT_LINES) && count_specific_context(hunk) >= FULL_CONTEXT_LINES
+    has_context_lines(text, hunk, fit, FULL_CONTEXT_LINES)
+        && count_specific_context(hunk) >= FULL_CONTEXT_LINES
 }
 
 /// Counts the context lines of `hunk` that are specific.

@@ -41,7 +41,8 @@ pub(super) fn keep_below_headers(
         return Ok(fits);
     }
     // Brackets, `end` and empty lines occur anywhere. A definition that has ended does not tell them apart.
-    let says_nothing = fits.len() > 1 && !hunk.old_lines().any(|line| line_weight(line) >= MIN_DISTINCT_WEIGHT);
+    let says_nothing =
+        fits.len() > 1 && !hunk.old_lines().any(|line| line_weight(line) >= MIN_DISTINCT_WEIGHT);
     let ends = |fit: &HunkCandidate| {
         let within = spans.iter().any(|(header, end)| *header < fit.end_line() && fit.first_line() < *end);
         within && is_placed_by_block(text, hunk, fit)
@@ -104,7 +105,12 @@ fn innermost_header_lines(text: &DecodedText<'_>, hunk: &Hunk, innermost: &[usiz
 
 /// Returns true if `fit` lies in the section of a header at `spans`, or covers the header's line. Also true if that
 /// header is the nearest definition above: git and models name it even after its block has ended.
-fn is_below_header(text: &DecodedText<'_>, hunk: &Hunk, spans: &[(usize, usize)], fit: &HunkCandidate) -> bool {
+fn is_below_header(
+    text: &DecodedText<'_>,
+    hunk: &Hunk,
+    spans: &[(usize, usize)],
+    fit: &HunkCandidate,
+) -> bool {
     let above = || spans.iter().filter(|(header, _)| *header < fit.end_line());
     if above().any(|(_, end)| fit.first_line() < *end) {
         return true;
@@ -117,7 +123,12 @@ fn is_below_header(text: &DecodedText<'_>, hunk: &Hunk, spans: &[(usize, usize)]
 
 /// Returns true if enough of `hunk` stands below a header at `spans`, though not exactly, or nearly all of it after
 /// one.
-fn resembles_below_header(text: &DecodedText<'_>, hunk: &Hunk, spans: &[(usize, usize)], fits: &[HunkCandidate]) -> bool {
+fn resembles_below_header(
+    text: &DecodedText<'_>,
+    hunk: &Hunk,
+    spans: &[(usize, usize)],
+    fits: &[HunkCandidate],
+) -> bool {
     let below = |fit: &HunkCandidate| {
         spans.iter().any(|(header, end)| *header < fit.end_line() && fit.first_line() < *end)
     };
@@ -125,8 +136,8 @@ fn resembles_below_header(text: &DecodedText<'_>, hunk: &Hunk, spans: &[(usize, 
     // reaches.
     let above = spans.iter().all(|(header, _)| fits.iter().all(|fit| fit.first_line() < *header));
     let after = |fit: &HunkCandidate| above && spans.iter().any(|(header, _)| *header < fit.first_line());
-    let sought = HunkAligner::new(text, hunk);
+    let aligner = HunkAligner::new(text, hunk);
     hunk.old_lines().map(line_weight).sum::<f64>() < DECISIVE_WEIGHT
-        && (sought.alignments(false, fits).any(|(share, fit)| share >= MIN_RESEMBLING_SHARE && below(&fit))
-            || likely_places(&sought, fits).any(|fit| after(&fit)))
+        && (aligner.alignments(false, fits).any(|(share, fit)| share >= MIN_RESEMBLING_SHARE && below(&fit))
+            || likely_places(&aligner, fits).any(|fit| after(&fit)))
 }

@@ -54,9 +54,9 @@ impl IndentShift {
         let indented = || pairs.iter().filter(|(ours, theirs)| !ours.is_empty() || !theirs.is_empty());
         let otherwise = indented().count() > 1 && indented().all(|(ours, theirs)| ours != theirs);
         let mostly = !otherwise && same * 3 >= pairs.len() * 2;
-        let mut known: BTreeMap<String, String> = BTreeMap::new();
+        let mut mapping: BTreeMap<String, String> = BTreeMap::new();
         for (ours, theirs) in &pairs {
-            let seen = known.entry((*ours).to_owned()).or_insert_with(|| (*theirs).to_owned());
+            let seen = mapping.entry((*ours).to_owned()).or_insert_with(|| (*theirs).to_owned());
             if seen != theirs {
                 // Most lines agree, so the others were mistyped.
                 return mostly.then_some(Self::None);
@@ -65,8 +65,8 @@ impl IndentShift {
         // A single line that differs was mistyped, unless tabs stand for spaces.
         let often = |ours: &str| pairs.iter().filter(|pair| pair.0 == ours).count() > 1;
         let tabs = |ours: &str, theirs: &str| ours.contains('\t') != theirs.contains('\t');
-        known.retain(|ours, theirs| !mostly || ours == theirs || often(ours) || tabs(ours, theirs));
-        Some(Self::Mapped(known, mostly))
+        mapping.retain(|ours, theirs| !mostly || ours == theirs || often(ours) || tabs(ours, theirs));
+        Some(Self::Mapped(mapping, mostly))
     }
 
     /// Indents an added line as the file is. `None`: the depth is unclear.
@@ -92,15 +92,15 @@ impl IndentShift {
             Self::SpacesToTabs(width) => {
                 let (tabs, rest) = (blanks.len() / width, blanks.len() % width);
                 // One extra space aligns the star of a comment.
-                let told = blanks.bytes().all(|byte| byte == b' ') && rest <= 1;
-                told.then(|| "\t".repeat(tabs) + &" ".repeat(rest))?
+                let is_convertible = blanks.bytes().all(|byte| byte == b' ') && rest <= 1;
+                is_convertible.then(|| "\t".repeat(tabs) + &" ".repeat(rest))?
             }
             Self::TabsToSpaces(width) => {
                 let tabs = blanks.bytes().take_while(|byte| *byte == b'\t').count();
                 let rest = &blanks[tabs..];
                 rest.bytes().all(|byte| byte == b' ').then(|| " ".repeat(tabs * width) + rest)?
             }
-            Self::Mapped(known, rest) => match known.get(blanks) {
+            Self::Mapped(mapping, rest) => match mapping.get(blanks) {
                 Some(theirs) => theirs.clone(),
                 None => rest.then(|| blanks.to_owned())?,
             },

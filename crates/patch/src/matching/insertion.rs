@@ -17,7 +17,8 @@ pub(super) fn find_insertion(
 ) -> Result<HunkSearchResult, PlacementMiss> {
     let headers = find_headers(text, &hunk.headers);
     let first = hunk.new_lines().find(|line| !is_blank(line)).unwrap_or_default();
-    let at = match (headers.as_slice(), hunk.headers.iter().rfind(|header| !is_blank(header)), hunk.old_start) {
+    let at = match (headers.as_slice(), hunk.headers.iter().rfind(|header| !is_blank(header)), hunk.old_start)
+    {
         ([header], _, None) if hunk.at_end => end_after_last_block(text, *header)?,
         ([header], _, None) => line_below_header(text, *header, first)?,
         ([], Some(header), None) => return Err(PlacementMiss::HeaderNotFound(header.clone())),

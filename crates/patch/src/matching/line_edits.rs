@@ -32,7 +32,7 @@ impl LineEdits {
         text: &DecodedText<'_>,
         hunk: &Hunk,
         fit: &HunkCandidate,
-        manner: &FileStyle,
+        style: &FileStyle,
     ) -> Result<Self, DoubtReason> {
         if let Some(doubt) = fit.doubt {
             return Err(doubt.to_owned());
@@ -41,8 +41,8 @@ impl LineEdits {
             return Err("the empty lines among what changes are not those of the file".to_owned());
         }
         let old: Vec<&str> = hunk.old_lines().collect();
-        let spelling = StyleTransfer::new(text, hunk, fit, manner)?;
-        let mut landing = Self { outside_header: is_outside_header(text, hunk, fit), ..Self::default() };
+        let style_transfer = StyleTransfer::new(text, hunk, fit, style)?;
+        let mut line_edits = Self { outside_header: is_outside_header(text, hunk, fit), ..Self::default() };
         let mut seen = 0;
         let mut index = 0;
         // ends: each round takes lines
@@ -51,7 +51,7 @@ impl LineEdits {
                 HunkLine::Keep(_) => (seen, index) = (seen + 1, index + 1),
                 HunkLine::Drop(line) => {
                     match fit.positions[seen] {
-                        Some(at) => landing.remove_line(text, hunk, fit, (seen, at), index)?,
+                        Some(at) => line_edits.remove_line(text, hunk, fit, (seen, at), index)?,
                         None if is_blank(line) => {}
                         None => return Err(format!("line `{}`, which is to go, is not there", line.trim())),
                     }
@@ -67,25 +67,31 @@ impl LineEdits {
                     let at = insertion_line(text, hunk, fit, seen, index, &run)?;
                     let paired = replaced_lines(hunk, index, seen);
                     for (nth, line) in run.iter().enumerate() {
-                        let paired = paired.get(nth).and_then(|of| Some((old[*of], text.line(fit.positions[*of]?))));
-                        landing.adds.push((at, spelling.restyle_line(line, paired)?));
+                        let paired =
+                            paired.get(nth).and_then(|of| Some((old[*of], text.line(fit.positions[*of]?))));
+                        line_edits.adds.push((at, style_transfer.restyle_line(line, paired)?));
                     }
                     index += run.len();
                 }
             }
         }
-        if fit.pass == MatchPass::EmptyLines && landing.leaves_a_gap(text) {
+        if fit.pass == MatchPass::EmptyLines && line_edits.leaves_a_gap(text) {
             return Err("two empty lines would be left where one was, and the patch names neither".to_owned());
         }
-        match landing.find_doubtful_indent(text, hunk, fit) {
+        match line_edits.find_doubtful_indent(text, hunk, fit) {
             Some(line) => Err(format!("nobody can tell how deep `{}` is to be indented", line.trim())),
-            None => Ok(landing),
+            None => Ok(line_edits),
         }
     }
 
     /// Returns an added line whose indentation changes by one blank without proof. As given it has an indentation that
     /// the file uses, and the new one does not. Or only removed lines prove the change, and the file uses both.
-    fn find_doubtful_indent<'a>(&self, text: &DecodedText<'_>, hunk: &'a Hunk, fit: &HunkCandidate) -> Option<&'a str> {
+    fn find_doubtful_indent<'a>(
+        &self,
+        text: &DecodedText<'_>,
+        hunk: &'a Hunk,
+        fit: &HunkCandidate,
+    ) -> Option<&'a str> {
         let given = hunk.lines.iter().filter_map(|line| match line {
             HunkLine::Add(text) => Some(text.as_str()),
             HunkLine::Keep(_) | HunkLine::Drop(_) => None,
@@ -93,7 +99,9 @@ impl LineEdits {
         let moved: Vec<(&str, &str)> = given
             .zip(&self.adds)
             .map(|(given, (_, made))| (given, made.as_str()))
-            .filter(|(given, made)| !is_blank(given) && differ_by_one_space(indentation(given), indentation(made)))
+            .filter(|(given, made)| {
+                !is_blank(given) && differ_by_one_space(indentation(given), indentation(made))
+            })
             .collect();
         let (first, _) = moved.first()?;
         let depths: HashSet<&str> = text.iter().filter(|line| !is_blank(line)).map(indentation).collect();
@@ -102,7 +110,11 @@ impl LineEdits {
         let proven = moved.iter().any(|(given, made)| !known(given) && known(made));
         match refuted {
             Some((line, _)) => Some(line),
-            None if keeps_removed_indent(text, hunk, fit) || keeps_context_indent(text, hunk, fit) && !proven => Some(first),
+            None if keeps_removed_indent(text, hunk, fit)
+                || keeps_context_indent(text, hunk, fit) && !proven =>
+            {
+                Some(first)
+            }
             None => None,
         }
     }
@@ -216,7 +228,10 @@ fn only_rewords_lines(hunk: &Hunk, fit: &HunkCandidate, beside: impl Fn(&[Option
             let old = run.len() - comes.len();
             let at = &fit.positions[seen..seen + old];
             seen += old;
-            let alike = goes.iter().zip(&comes).all(|(goes, comes)| line_similarity(goes, comes) >= MIN_VERSION_SIMILARITY);
+            let alike = goes
+                .iter()
+                .zip(&comes)
+                .all(|(goes, comes)| line_similarity(goes, comes) >= MIN_VERSION_SIMILARITY);
             goes.is_empty() && comes.is_empty()
                 || goes.len() == comes.len() && alike && at.windows(2).all(&beside)
         })
@@ -281,16 +296,23 @@ fn insertion_line(
             _ => Err(format!("the line that should stand before line {} is not there", after + 1)),
         },
         // An extra empty line at the end does not count.
-        (None, None) if fit.pass == MatchPass::EmptyLines && seen == fit.positions.len() => Ok(fit.end_line()),
+        (None, None) if fit.pass == MatchPass::EmptyLines && seen == fit.positions.len() => {
+            Ok(fit.end_line())
+        }
         (None, None) => Err("no line next to what is to be added is there".to_owned()),
     }
 }
 
 /// Returns the insertion line between `before` and `after`, if only empty lines are there. The spacing between blocks
 /// stays as it was.
-fn insertion_between(text: &DecodedText<'_>, before: usize, after: usize, run: &[&str]) -> Result<usize, DoubtReason> {
-    let stranger = (before + 1..after).find(|at| !is_blank(text.line(*at)));
-    if let Some(at) = stranger {
+fn insertion_between(
+    text: &DecodedText<'_>,
+    before: usize,
+    after: usize,
+    run: &[&str],
+) -> Result<usize, DoubtReason> {
+    let foreign = (before + 1..after).find(|at| !is_blank(text.line(*at)));
+    if let Some(at) = foreign {
         let line = text.line(at).trim();
         return Err(format!(
             "line {} (`{line}`) stands where something is to be added, and the patch does not know it",

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::align::{MIN_SIMILARITY, HunkAligner, OldLine, line_weight};
+use super::align::{HunkAligner, MIN_SIMILARITY, OldLine, line_weight};
 use super::candidate::{HunkCandidate, MatchPass};
 use super::fuzzy::MIN_SHARE;
 use super::fuzzy_accept::MIN_SPECIFIC_WEIGHT;
@@ -41,10 +41,14 @@ fn reserve_lines(lines: Range<usize>) -> HunkCandidate {
 }
 
 fn best_outside(text: &DecodedText<'_>, hunk: &Hunk, taken: &[HunkCandidate]) -> Option<HunkCandidate> {
-    let sought = HunkAligner::new(text, hunk);
-    let (share, fit) = sought.best_alignment(false, taken)?;
-    let mut goes =
-        sought.olds.iter().zip(&fit.positions).filter(|(old, _)| old.is_removed && old.weight >= MIN_SPECIFIC_WEIGHT).peekable();
+    let aligner = HunkAligner::new(text, hunk);
+    let (share, fit) = aligner.best_alignment(false, taken)?;
+    let mut goes = aligner
+        .olds
+        .iter()
+        .zip(&fit.positions)
+        .filter(|(old, _)| old.is_removed && old.weight >= MIN_SPECIFIC_WEIGHT)
+        .peekable();
     let all_there = goes.peek().is_some()
         && goes.all(|(old, at)| at.is_some_and(|at| old.folded == fold_line(text.line(at))));
     let doubt = Some("lines of it differ there, and what it makes stands elsewhere");
@@ -64,7 +68,8 @@ pub(crate) fn place_at_number(text: &DecodedText<'_>, hunk: &Hunk, taken: &[usiz
             .zip(number..)
             .map(|(ours, at)| (line_weight(ours), line_similarity(ours, text.line(at))))
     };
-    let there: f64 = lines().map(|(weight, alike)| if alike >= MIN_SIMILARITY { weight * alike } else { 0.0 }).sum();
+    let there: f64 =
+        lines().map(|(weight, alike)| if alike >= MIN_SIMILARITY { weight * alike } else { 0.0 }).sum();
     let all: f64 = lines().map(|(weight, _)| weight).sum();
     (there >= MIN_SHARE * all).then_some(number)
 }
@@ -73,16 +78,18 @@ pub(crate) fn place_at_number(text: &DecodedText<'_>, hunk: &Hunk, taken: &[usiz
 /// context.
 pub(crate) fn place_nearer_number(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> Option<usize> {
     // A model that does not know the line number writes 1.
-    let number = hunk.old_start?.checked_sub(1).filter(|number| *number > 0 && *number != fit.first_line())?;
-    let sought = HunkAligner::new(text, hunk);
+    let number =
+        hunk.old_start?.checked_sub(1).filter(|number| *number > 0 && *number != fit.first_line())?;
+    let aligner = HunkAligner::new(text, hunk);
     // A removed line that occurs only once cannot be at another place.
-    let once = |old: &OldLine<'_>| old.is_removed && old.weight >= MIN_SPECIFIC_WEIGHT && old.occurrences == 1;
-    if sought.olds.iter().any(once) {
+    let once =
+        |old: &OldLine<'_>| old.is_removed && old.weight >= MIN_SPECIFIC_WEIGHT && old.occurrences == 1;
+    if aligner.olds.iter().any(once) {
         return None;
     }
     let far = |at: usize| at.abs_diff(number);
     let times = if fit.pass > MatchPass::Trailing { 1 } else { NEARER_FACTOR };
-    let mut near = likely_places(&sought, std::slice::from_ref(fit));
+    let mut near = likely_places(&aligner, std::slice::from_ref(fit));
     // Overlapping lines are the same place with another alignment.
     let apart =
         |place: &HunkCandidate| place.end_line() <= fit.first_line() || fit.end_line() <= place.first_line();
@@ -93,16 +100,16 @@ pub(crate) fn place_nearer_number(text: &DecodedText<'_>, hunk: &Hunk, fit: &Hun
 
 /// Returns places outside `taken` where all removed lines match, with similar context.
 pub(crate) fn likely_places<'a>(
-    sought: &'a HunkAligner<'_>,
+    aligner: &'a HunkAligner<'_>,
     taken: &'a [HunkCandidate],
 ) -> impl Iterator<Item = HunkCandidate> + use<'a> {
     let same = |(old, at): (&OldLine<'_>, &Option<usize>)| {
         !old.is_removed
             || old.weight < MIN_SPECIFIC_WEIGHT
-            || at.is_some_and(|at| old.folded == fold_line(sought.text.line(at)))
+            || at.is_some_and(|at| old.folded == fold_line(aligner.text.line(at)))
     };
-    let places = sought.alignments(false, taken).filter(|(share, _)| *share >= MIN_NEARER_SHARE);
-    places.map(|(_, fit)| fit).filter(move |fit| sought.olds.iter().zip(&fit.positions).all(same))
+    let places = aligner.alignments(false, taken).filter(|(share, _)| *share >= MIN_NEARER_SHARE);
+    places.map(|(_, fit)| fit).filter(move |fit| aligner.olds.iter().zip(&fit.positions).all(same))
 }
 
 /// Returns another place than `fit` with the indentation of `hunk` and almost its text.
@@ -111,13 +118,14 @@ pub(crate) fn rival_at_same_indent(
     hunk: &Hunk,
     fit: &HunkCandidate,
 ) -> Option<HunkCandidate> {
-    let sought = HunkAligner::new(text, hunk);
+    let aligner = HunkAligner::new(text, hunk);
     let taken = std::slice::from_ref(fit);
     let level = |fit: &HunkCandidate| {
-        let mut rows = sought.olds.iter().zip(&fit.positions).filter(|(old, _)| old.weight >= MIN_SPECIFIC_WEIGHT);
+        let mut rows =
+            aligner.olds.iter().zip(&fit.positions).filter(|(old, _)| old.weight >= MIN_SPECIFIC_WEIGHT);
         rows.all(|(old, at)| at.is_some_and(|at| indentation(old.text) == indentation(text.line(at))))
     };
-    sought
+    aligner
         .alignments(false, taken)
         .filter(|(share, fit)| *share >= MIN_REAPPLY_SHARE && level(fit))
         .map(|(_, fit)| fit)
@@ -126,13 +134,17 @@ pub(crate) fn rival_at_same_indent(
 
 /// Returns true if a hunk that only removes lines is still present, more or less. Its new lines may occur anywhere.
 pub(crate) fn is_still_present(text: &DecodedText<'_>, hunk: &Hunk) -> bool {
-    if hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if line_weight(text) >= MIN_SPECIFIC_WEIGHT)) {
+    if hunk
+        .lines
+        .iter()
+        .any(|line| matches!(line, HunkLine::Add(text) if line_weight(text) >= MIN_SPECIFIC_WEIGHT))
+    {
         return false;
     }
-    let sought = HunkAligner::new(text, hunk);
+    let aligner = HunkAligner::new(text, hunk);
     let goes = |fit: Option<&HunkCandidate>| -> f64 {
         let there = |row: usize| fit.is_none_or(|fit| fit.positions[row].is_some());
-        sought
+        aligner
             .olds
             .iter()
             .enumerate()
@@ -140,13 +152,19 @@ pub(crate) fn is_still_present(text: &DecodedText<'_>, hunk: &Hunk) -> bool {
             .map(|(_, old)| old.weight)
             .sum()
     };
-    sought.alignments(false, &[]).any(|(share, fit)| share >= MIN_SHARE && goes(Some(&fit)) > 0.5 * goes(None))
+    aligner
+        .alignments(false, &[])
+        .any(|(share, fit)| share >= MIN_SHARE && goes(Some(&fit)) > 0.5 * goes(None))
 }
 
 /// Returns where the new lines of `hunk` stand, if they match at least as well as its old lines at `fit`. The hunk may
 /// be applied there.
 pub(crate) fn find_applied(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> Option<usize> {
-    if !hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if line_weight(text) >= MIN_SPECIFIC_WEIGHT)) {
+    if !hunk
+        .lines
+        .iter()
+        .any(|line| matches!(line, HunkLine::Add(text) if line_weight(text) >= MIN_SPECIFIC_WEIGHT))
+    {
         return None;
     }
     // Added lines must match as strictly as removed lines.
@@ -157,8 +175,8 @@ pub(crate) fn find_applied(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandid
     });
     let new = Hunk { lines: lines.collect(), ..Hunk::default() };
     let (before, after) = (HunkAligner::new(text, hunk), HunkAligner::new(text, &new));
-    let weigh = |sought: &HunkAligner<'_>, fit: &HunkCandidate| -> f64 {
-        let olds = &sought.olds;
+    let weigh = |aligner: &HunkAligner<'_>, fit: &HunkCandidate| -> f64 {
+        let olds = &aligner.olds;
         let there = olds
             .iter()
             .zip(&fit.positions)
@@ -225,7 +243,7 @@ pub(crate) fn near_exact_rival(
     hunk: &Hunk,
     fit: &HunkCandidate,
 ) -> Option<HunkCandidate> {
-    let sought = HunkAligner::new(text, hunk);
-    let found = sought.best_alignment(true, std::slice::from_ref(fit))?;
+    let aligner = HunkAligner::new(text, hunk);
+    let found = aligner.best_alignment(true, std::slice::from_ref(fit))?;
     (found.0 >= MIN_RIVAL_SHARE).then_some(found.1)
 }

@@ -31,23 +31,23 @@ pub(crate) fn find_ignoring_empty(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<Hu
             break;
         }
         if count == wanted.len() && charge_candidate(text, pattern.len()) {
-            let at = positions_with_empty_lines(text, &pattern, &wanted, window);
-            let doubt = differs_in_empty_lines(text, hunk, &at)
+            let positions = positions_with_empty_lines(text, &pattern, &wanted, window);
+            let doubt = differs_in_empty_lines(text, hunk, &positions)
                 .then_some("the empty lines that are to go are not as many in the file");
-            fits.push(HunkCandidate { pass: MatchPass::EmptyLines, positions: at, doubt });
+            fits.push(HunkCandidate { pass: MatchPass::EmptyLines, positions, doubt });
         }
     }
     fits
 }
 
 /// Returns true if the hunk removes empty lines and the file has more or fewer of them there.
-fn differs_in_empty_lines(text: &DecodedText<'_>, hunk: &Hunk, at: &[Option<usize>]) -> bool {
+fn differs_in_empty_lines(text: &DecodedText<'_>, hunk: &Hunk, positions: &[Option<usize>]) -> bool {
     let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_)));
     let goes: Vec<bool> = olds.map(|line| matches!(line, HunkLine::Drop(text) if is_blank(text))).collect();
-    let there: HashSet<usize> = at.iter().flatten().copied().collect();
+    let there: HashSet<usize> = positions.iter().flatten().copied().collect();
     let extra = |place: usize| place < text.len() && is_blank(text.line(place)) && !there.contains(&place);
     goes.iter()
-        .zip(at)
+        .zip(positions)
         .any(|(goes, at)| *goes && at.is_none_or(|at| extra(at + 1) || at.checked_sub(1).is_some_and(extra)))
 }
 
@@ -59,25 +59,25 @@ fn positions_with_empty_lines(
     wanted: &[usize],
     there: &[usize],
 ) -> Vec<Option<usize>> {
-    let mut at = vec![None; pattern.len()];
+    let mut positions = vec![None; pattern.len()];
     for (wanted, there) in wanted.iter().zip(there) {
-        at[*wanted] = Some(*there);
+        positions[*wanted] = Some(*there);
     }
     // Empty lines before the first match are taken from the end backwards.
     let (mut line, mut place) = (wanted[0], there[0]);
     // ends: the line comes nearer to the first
     while line > 0 && place > 0 && is_blank(text.line(place - 1)) {
         (line, place) = (line - 1, place - 1);
-        at[line] = Some(place);
+        positions[line] = Some(place);
     }
     for line in wanted[0] + 1..pattern.len() {
-        if at[line].is_none()
-            && let Some(before) = at[line - 1]
+        if positions[line].is_none()
+            && let Some(before) = positions[line - 1]
             && before + 1 < text.len()
             && is_blank(text.line(before + 1))
         {
-            at[line] = Some(before + 1);
+            positions[line] = Some(before + 1);
         }
     }
-    at
+    positions
 }

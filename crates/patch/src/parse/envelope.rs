@@ -306,8 +306,8 @@ impl UpdateSection {
             return Ok(());
         }
         self.hunks.extend(self.open_hunk.take());
-        let (headers, at) = (heading.headers(), heading.old_start());
-        self.open_hunk = Some(Hunk { line: number, headers, old_start: at, ..Hunk::default() });
+        let (headers, old_start) = (heading.headers(), heading.old_start());
+        self.open_hunk = Some(Hunk { line: number, headers, old_start, ..Hunk::default() });
         Ok(())
     }
 

@@ -29,7 +29,12 @@ pub(super) fn extract_fenced<'a>(source: &PatchSource<'a>) -> Option<PatchSource
     if words().any(|at| of_patch(at) || parse_fence(line(at)).is_some()) || !holds {
         return None;
     }
-    Some(PatchSource { text, first_line_number: lines.number(open + 1), complete: true, wrapper_closed: true })
+    Some(PatchSource {
+        text,
+        first_line_number: lines.number(open + 1),
+        complete: true,
+        wrapper_closed: true,
+    })
 }
 
 /// Returns the character of a fence and its length.

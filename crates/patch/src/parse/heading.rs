@@ -60,18 +60,18 @@ pub(super) fn parse_heading(line: &str) -> Option<HunkHeading<'_>> {
 fn parse_numbered(text: &str) -> Option<HunkHeading<'_>> {
     let (old, rest) = parse_range(text.strip_prefix('-')?)?;
     let rest = rest.trim_start();
-    let (new, rest) = match rest.strip_prefix('+').and_then(parse_range) {
+    let (new_range, rest) = match rest.strip_prefix('+').and_then(parse_range) {
         Some((new, rest)) => (Some(new), rest),
         None => (None, rest),
     };
     let rest = rest.trim_start();
-    let name = match rest.strip_prefix("@@") {
+    let header = match rest.strip_prefix("@@") {
         Some(name) => trim_header(name),
         None if rest.is_empty() => "",
         None => return None,
     };
-    let name = if name.len() < TRUNCATED_HEADER_BYTES { name } else { "" };
-    Some(HunkHeading { old_range: Some(old), new_range: new, header: name })
+    let header = if header.len() < TRUNCATED_HEADER_BYTES { header } else { "" };
+    Some(HunkHeading { old_range: Some(old), new_range, header })
 }
 
 /// Parses `1` or `1,2`, and returns the rest of the text.

@@ -62,9 +62,9 @@ struct JsonFields {
 
 impl JsonFields {
     /// Creates the fields of an object. A `null` field counts as missing.
-    fn without_nulls(place: String, mut left: Map<String, Value>) -> Self {
-        left.retain(|_, value| !value.is_null());
-        Self { location: place, remaining: left }
+    fn without_nulls(location: String, mut remaining: Map<String, Value>) -> Self {
+        remaining.retain(|_, value| !value.is_null());
+        Self { location, remaining }
     }
 
     fn has_any(&self, names: &[&str]) -> bool {
@@ -73,7 +73,11 @@ impl JsonFields {
 
     /// Returns the expected kind of an object in `files`. One with texts to replace is reported as another kind.
     fn expected_in_files(&self) -> ExpectedEdit {
-        if self.has_any(OLD_TEXT_KEYS) || self.has_any(NEW_TEXT_KEYS) { ExpectedEdit::Either } else { ExpectedEdit::WholeFile }
+        if self.has_any(OLD_TEXT_KEYS) || self.has_any(NEW_TEXT_KEYS) {
+            ExpectedEdit::Either
+        } else {
+            ExpectedEdit::WholeFile
+        }
     }
 
     /// Formats ` in edits[2]`, or nothing.
@@ -97,8 +101,8 @@ struct JsonEditReader {
 }
 
 impl JsonEditReader {
-    fn read_document(&self, left: Map<String, Value>) -> Result<JsonPatch, PatchSyntaxError> {
-        let mut fields = JsonFields::without_nulls(String::new(), left);
+    fn read_document(&self, remaining: Map<String, Value>) -> Result<JsonPatch, PatchSyntaxError> {
+        let mut fields = JsonFields::without_nulls(String::new(), remaining);
         if fields.has_any(PATCH_TEXT_KEYS) {
             let text = self.take_string(&mut fields, PATCH_TEXT_KEYS)?;
             self.reject_unknown_fields(&fields, PATCH_TEXT_KEYS)?;
@@ -133,18 +137,21 @@ impl JsonEditReader {
         let mut found = None;
         let mut edits = Vec::with_capacity(items.len());
         for (index, item) in items.into_iter().enumerate() {
-            let place = format!("{name}[{index}]");
-            let Value::Object(left) = item else {
-                return Err(self.syntax_error(format!("`{place}` is no object"), SHAPES_HINT));
+            let location = format!("{name}[{index}]");
+            let Value::Object(remaining) = item else {
+                return Err(self.syntax_error(format!("`{location}` is no object"), SHAPES_HINT));
             };
-            let fields = JsonFields::without_nulls(place, left);
-            let asked = if name == "files" { fields.expected_in_files() } else { ExpectedEdit::Either };
-            let (format, edit) = self.read_edit(fields, shared, asked)?;
+            let fields = JsonFields::without_nulls(location, remaining);
+            let expected_kind =
+                if name == "files" { fields.expected_in_files() } else { ExpectedEdit::Either };
+            let (format, edit) = self.read_edit(fields, shared, expected_kind)?;
             let expected =
                 if name == "files" { PatchTextFormat::Files } else { *found.get_or_insert(format) };
             if format != expected {
                 let what = format!("`{name}[{index}]` is of another kind than what stands before it");
-                return Err(self.syntax_error(what, "list texts to replace in `edits` and whole files in `files`"));
+                return Err(
+                    self.syntax_error(what, "list texts to replace in `edits` and whole files in `files`")
+                );
             }
             found = Some(format);
             edits.push(edit);
@@ -160,9 +167,9 @@ impl JsonEditReader {
         &self,
         mut fields: JsonFields,
         shared: Option<&str>,
-        asked: ExpectedEdit,
+        expected_kind: ExpectedEdit,
     ) -> Result<(PatchTextFormat, FileEdit), PatchSyntaxError> {
-        let names = match asked {
+        let names = match expected_kind {
             ExpectedEdit::Either => PATH_KEYS,
             ExpectedEdit::WholeFile => WHOLE_FILE_PATH_KEYS,
         };
@@ -171,17 +178,24 @@ impl JsonEditReader {
             Some(_) | None => self.take_string(&mut fields, names)?,
         };
         let path = path_check::check_unquoted_path(&path, NO_LINE)?;
-        if fields.has_any(CONTENT_KEYS) || asked == ExpectedEdit::WholeFile {
+        if fields.has_any(CONTENT_KEYS) || expected_kind == ExpectedEdit::WholeFile {
             let content = self.take_string(&mut fields, CONTENT_KEYS)?;
             self.reject_unknown_fields(&fields, &["path", "content"])?;
             let action = EditAction::Write { content, executable: None };
             return Ok((PatchTextFormat::Files, FileEdit { path, line: self.line, action, blob_ids: None }));
         }
         // Without an old text the edit creates a file, and an existing one is left as it is.
-        let old = if fields.has_any(OLD_TEXT_KEYS) { self.take_string(&mut fields, OLD_TEXT_KEYS)? } else { String::new() };
+        let old = if fields.has_any(OLD_TEXT_KEYS) {
+            self.take_string(&mut fields, OLD_TEXT_KEYS)?
+        } else {
+            String::new()
+        };
         let new = self.take_string(&mut fields, NEW_TEXT_KEYS)?;
         let all = self.take_bool(&mut fields, REPLACE_ALL_KEYS)?;
-        self.reject_unknown_fields(&fields, &["file_path", "original_content", "updated_content", "replace_all"])?;
+        self.reject_unknown_fields(
+            &fields,
+            &["file_path", "original_content", "updated_content", "replace_all"],
+        )?;
         let action = EditAction::Replace { old, new, all };
         Ok((PatchTextFormat::Replace, FileEdit { path, line: self.line, action, blob_ids: None }))
     }
@@ -224,9 +238,8 @@ impl JsonEditReader {
         match self.take_field(fields, names)? {
             None => Ok(false),
             Some((_, Value::Bool(flag))) => Ok(flag),
-            Some((name, _)) => {
-                Err(self.syntax_error(format!("`{name}`{within} is neither true nor false"), "write true or false"))
-            }
+            Some((name, _)) => Err(self
+                .syntax_error(format!("`{name}`{within} is neither true nor false"), "write true or false")),
         }
     }
 
@@ -234,7 +247,8 @@ impl JsonEditReader {
         if fields.remaining.is_empty() {
             return Ok(());
         }
-        let names: Vec<String> = fields.remaining.keys().map(|name| format!("`{}`", clip(name))).take(5).collect();
+        let names: Vec<String> =
+            fields.remaining.keys().map(|name| format!("`{}`", clip(name))).take(5).collect();
         let what = format!("nobody knows what {} means{}", names.join(", "), fields.location_suffix());
         Err(self.syntax_error(what, format!("leave it out; the fields are {}", known.join(", "))))
     }

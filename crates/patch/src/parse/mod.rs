@@ -137,7 +137,8 @@ fn parse_any(format: Option<PatchTextFormat>, text: &str) -> Result<ParsedPatch,
     match json::parse(&source)? {
         json::JsonPatch::Edits(found, patch) => check_format(format, found).map(|()| patch),
         json::JsonPatch::Text(text) => {
-            let source = PatchSource { complete: true, wrapper_closed: true, ..wrapper::strip_wrappers(&text)? };
+            let source =
+                PatchSource { complete: true, wrapper_closed: true, ..wrapper::strip_wrappers(&text)? };
             parse_plain_text(format, &fenced::extract_fenced(&source).unwrap_or(source))
         }
     }

@@ -22,8 +22,13 @@ pub(super) struct PatchSource<'a> {
 impl<'a> PatchSource<'a> {
     /// Creates the source from a text as received.
     pub(super) fn from_text(text: &'a str) -> Self {
-        let whole = text.ends_with('\n');
-        Self { text: text.strip_prefix('\u{feff}').unwrap_or(text), first_line_number: 1, complete: whole, wrapper_closed: false }
+        let complete = text.ends_with('\n');
+        Self {
+            text: text.strip_prefix('\u{feff}').unwrap_or(text),
+            first_line_number: 1,
+            complete,
+            wrapper_closed: false,
+        }
     }
 }
 
@@ -33,7 +38,10 @@ pub(super) fn strip_wrappers(text: &str) -> Result<PatchSource<'_>, PatchSyntaxE
     for _ in 0..MAX_WRAPPERS {
         let (line, inside) = source.text.split_once('\n').unwrap_or((source.text, ""));
         let Some(close) = opened_wrapper_end(line.trim()) else { break };
-        source = skip_blank(strip_wrapper(PatchSource { text: inside, first_line_number: source.first_line_number + 1, ..source }, &close)?);
+        source = skip_blank(strip_wrapper(
+            PatchSource { text: inside, first_line_number: source.first_line_number + 1, ..source },
+            &close,
+        )?);
     }
     Ok(source)
 }
@@ -82,7 +90,10 @@ fn opened_wrapper_end(line: &str) -> Option<WrapperEnd<'_>> {
 }
 
 /// Returns the content of a wrapper. If the wrapper does not close, the patch itself must have an end marker.
-fn strip_wrapper<'a>(inside: PatchSource<'a>, close: &WrapperEnd<'_>) -> Result<PatchSource<'a>, PatchSyntaxError> {
+fn strip_wrapper<'a>(
+    inside: PatchSource<'a>,
+    close: &WrapperEnd<'_>,
+) -> Result<PatchSource<'a>, PatchSyntaxError> {
     let text = inside.text.trim_end();
     let start = text.rfind('\n').map_or(0, |at| at + 1);
     let (before, last) = text.split_at(start);

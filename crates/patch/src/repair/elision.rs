@@ -11,7 +11,8 @@ const CLOSING_CHARS: &[char] = &['*', '/', '}', '-', '>', ')', ']', '.', '…', 
 /// Words that mean an elision on their own.
 const SOLE_ELISION_WORDS: &[&str] = &["unchanged", "unmodified", "omitted", "snip", "snipped", "truncated"];
 /// Words for the lines that are left out, and their nouns.
-const ELIDED_ADJECTIVES: &[&str] = &["rest", "remaining", "existing", "previous", "other", "same", "original"];
+const ELIDED_ADJECTIVES: &[&str] =
+    &["rest", "remaining", "existing", "previous", "other", "same", "original"];
 const ELIDED_NOUNS: &[&str] = &[
     "code",
     "file",
@@ -121,11 +122,13 @@ enum ElisionCertainty {
 fn elision_certainty(line: &str) -> Option<ElisionCertainty> {
     let dots = line.contains("...") || line.contains('…');
     let signed = COMMENT_PREFIXES.iter().any(|sign| line.starts_with(sign));
-    if line.chars().count() > MAX_ELISION_CHARS || !signed && !line.starts_with("...") && !line.starts_with('…') {
+    if line.chars().count() > MAX_ELISION_CHARS
+        || !signed && !line.starts_with("...") && !line.starts_with('…')
+    {
         return None;
     }
-    let told = line.trim_matches(|sign: char| !sign.is_alphanumeric()).to_lowercase();
-    if dots && DOTTED_PHRASES.iter().any(|words| told.contains(words)) {
+    let phrase = line.trim_matches(|sign: char| !sign.is_alphanumeric()).to_lowercase();
+    if dots && DOTTED_PHRASES.iter().any(|words| phrase.contains(words)) {
         return Some(ElisionCertainty::Certain);
     }
     let mut bare = line;
@@ -135,17 +138,23 @@ fn elision_certainty(line: &str) -> Option<ElisionCertainty> {
     }
     // Only dots, more than a sentence has.
     let all_dots = dots && bare.trim_matches(CLOSING_CHARS).is_empty();
-    (all_dots || says_only_unchanged(&told)).then_some(ElisionCertainty::Possible)
+    (all_dots || says_only_unchanged(&phrase)).then_some(ElisionCertainty::Possible)
 }
 
 /// Returns true if the words say only that something is unchanged.
-fn says_only_unchanged(told: &str) -> bool {
+fn says_only_unchanged(phrase: &str) -> bool {
     let words: Vec<&str> =
-        told.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        phrase.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let any = |of: &[&str]| words.iter().any(|word| of.contains(word));
-    let known = |word: &&str| [SOLE_ELISION_WORDS, ELIDED_ADJECTIVES, ELIDED_NOUNS, FILLER_WORDS].iter().any(|of| of.contains(word));
-    let pairs = || words.iter().filter(|word| ELIDED_ADJECTIVES.contains(word) || ELIDED_NOUNS.contains(word)).count() > 1;
-    words.iter().all(known) && (any(SOLE_ELISION_WORDS) || any(ELIDED_ADJECTIVES) && any(ELIDED_NOUNS) && pairs())
+    let known = |word: &&str| {
+        [SOLE_ELISION_WORDS, ELIDED_ADJECTIVES, ELIDED_NOUNS, FILLER_WORDS].iter().any(|of| of.contains(word))
+    };
+    let pairs = || {
+        words.iter().filter(|word| ELIDED_ADJECTIVES.contains(word) || ELIDED_NOUNS.contains(word)).count()
+            > 1
+    };
+    words.iter().all(known)
+        && (any(SOLE_ELISION_WORDS) || any(ELIDED_ADJECTIVES) && any(ELIDED_NOUNS) && pairs())
 }
 
 #[cfg(test)]

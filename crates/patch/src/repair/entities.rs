@@ -1,6 +1,6 @@
 //! Repairs HTML entities in a patch for a file that does not contain them.
 
-use super::{all_added_lines, map_lines, all_old_lines};
+use super::{all_added_lines, all_old_lines, map_lines};
 use crate::decoded_text::DecodedText;
 use crate::edit::Hunk;
 
@@ -32,7 +32,9 @@ pub(super) fn decode_hunks(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<Vec<Hu
             return Vec::new();
         }
     }
-    let read = |blank: &str| hunks.iter().map(|hunk| map_lines(hunk, |line| Some(decode_entities(line, blank)))).collect();
+    let read = |blank: &str| {
+        hunks.iter().map(|hunk| map_lines(hunk, |line| Some(decode_entities(line, blank)))).collect()
+    };
     NBSP_MEANINGS.into_iter().filter_map(read).collect()
 }
 

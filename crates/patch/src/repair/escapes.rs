@@ -1,6 +1,6 @@
 //! Repairs quotes, backslashes and newlines that are escaped once too often.
 
-use super::{all_added_lines, map_lines, all_old_lines};
+use super::{all_added_lines, all_old_lines, map_lines};
 use crate::edit::Hunk;
 use crate::search_replace;
 
@@ -13,14 +13,18 @@ pub(super) fn unescape_hunks(hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
     let read = |way: fn(&str) -> Option<String>| -> Option<Vec<Hunk>> {
         hunks.iter().map(|hunk| map_lines(hunk, way)).collect()
     };
-    [read(unescape_json_line), read(unescape_all_quotes)].into_iter().flatten().filter(|read| all_old_lines(read).ne(all_old_lines(hunks))).collect()
+    [read(unescape_json_line), read(unescape_all_quotes)]
+        .into_iter()
+        .flatten()
+        .filter(|read| all_old_lines(read).ne(all_old_lines(hunks)))
+        .collect()
 }
 
 /// Unescapes whole texts: as JSON strings, or only their newlines and tabs.
 pub(super) fn unescape_texts(from: &str, to: &str) -> Vec<(String, String)> {
     let ways: [fn(&str) -> Option<String>; 2] = [unescape_json, unescape_newlines];
     let read = |way: fn(&str) -> Option<String>| Some((way(from)?, way(to)?));
-    let told = |(read, new): &(String, String)| {
+    let is_complete = |(read, new): &(String, String)| {
         let hunk = [search_replace::hunk_from_texts(read, new)];
         let mut added = all_added_lines(&hunk);
         read != from && added.all(is_complete_line)
@@ -28,7 +32,7 @@ pub(super) fn unescape_texts(from: &str, to: &str) -> Vec<(String, String)> {
     // An added backslash could belong to the code, before a newline or another character, unless the old text has an
     // escaped one.
     let clear = |read: &(String, String)| from.contains("\\\\") || !read.1.contains('\\');
-    ways.into_iter().filter_map(read).filter(told).filter(clear).collect()
+    ways.into_iter().filter_map(read).filter(is_complete).filter(clear).collect()
 }
 
 /// Removes the backslash before each quote.

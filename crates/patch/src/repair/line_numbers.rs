@@ -15,12 +15,14 @@ const NEARBY_LINES: usize = 5;
 
 /// Returns the hunks without line numbers, for each separator that fits.
 pub(super) fn strip_numbers(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
-    let one = |hunk: &Hunk, between: &str| match strip_hunk_numbers(hunk, between)? {
-        (read, Some(start)) => (!may_be_near_number(text, &read, start) && adds_known_indents(text, &read)).then_some(read),
+    let one = |hunk: &Hunk, separator: &str| match strip_hunk_numbers(hunk, separator)? {
+        (read, Some(start)) => {
+            (!may_be_near_number(text, &read, start) && adds_known_indents(text, &read)).then_some(read)
+        }
         (read, None) => Some(read),
     };
-    let with = |between: &&str| -> Option<Vec<Hunk>> {
-        let read: Option<Vec<Hunk>> = hunks.iter().map(|hunk| one(hunk, between)).collect();
+    let with = |separator: &&str| -> Option<Vec<Hunk>> {
+        let read: Option<Vec<Hunk>> = hunks.iter().map(|hunk| one(hunk, separator)).collect();
         read.filter(|read| read != hunks)
     };
     SEPARATORS.iter().filter_map(with).collect()
@@ -35,15 +37,16 @@ struct NumberedLine<'a> {
     rest: &'a str,
 }
 
-fn parse_numbered_line<'a>(line: &'a str, between: &str) -> Option<NumberedLine<'a>> {
+fn parse_numbered_line<'a>(line: &'a str, separator: &str) -> Option<NumberedLine<'a>> {
     let digits = line.trim_start_matches(' ');
     let blanks = line.len() - digits.len();
     let length = digits.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(digits.len());
     let number = digits[..length].parse().ok().filter(|_| length <= MAX_DIGITS)?;
     let after = &digits[length..];
     // An empty line may have lost its trailing blank.
-    let rest =
-        after.strip_prefix(between).or((after == between.trim_end() && !after.is_empty()).then_some(""))?;
+    let rest = after
+        .strip_prefix(separator)
+        .or((after == separator.trim_end() && !after.is_empty()).then_some(""))?;
     Some(NumberedLine { width: blanks + length, padded: blanks > 0, number, rest })
 }
 
@@ -78,31 +81,36 @@ fn may_be_near_number(text: &DecodedText<'_>, hunk: &Hunk, start: usize) -> bool
 
 /// Strips the line numbers of a hunk and returns the first. Returns the hunk unchanged if it has none, and `None` if it
 /// is unclear.
-fn strip_hunk_numbers(hunk: &Hunk, between: &str) -> Option<(Hunk, Option<usize>)> {
+fn strip_hunk_numbers(hunk: &Hunk, separator: &str) -> Option<(Hunk, Option<usize>)> {
     let olds: Vec<&str> = hunk.old_lines().collect();
     let is_blank = |line: &str| line.trim().is_empty();
-    let found: Vec<(usize, NumberedLine<'_>)> =
-        olds.iter().enumerate().filter_map(|(at, line)| Some((at, parse_numbered_line(line, between)?))).collect();
+    let found: Vec<(usize, NumberedLine<'_>)> = olds
+        .iter()
+        .enumerate()
+        .filter_map(|(at, line)| Some((at, parse_numbered_line(line, separator)?)))
+        .collect();
     let Some((at, first)) = found.first() else { return Some((hunk.clone(), None)) };
     let start = first.number.checked_sub(*at)?;
     let padded = found.iter().any(|(_, line)| line.padded);
     let styled = |line: &NumberedLine<'_>| !padded || line.width == first.width;
     let runs = found.iter().all(|(at, line)| line.number == start + at && styled(line));
     // The file's own lines may be numbered.
-    let twice = found.iter().any(|(_, line)| parse_numbered_line(line.rest, between).is_some());
-    let rare = matches!(between, "\t" | "→");
+    let twice = found.iter().any(|(_, line)| parse_numbered_line(line.rest, separator).is_some());
+    let rare = matches!(separator, "\t" | "→");
     let enough = rare || found.iter().filter(|(_, line)| !is_blank(line.rest)).count() > 1;
     if !runs || twice || !enough || found.len() < olds.iter().filter(|line| !is_blank(line)).count() {
         return None;
     }
-    let adds: Vec<&str> = super::all_added_lines(std::slice::from_ref(hunk)).filter(|line| !is_blank(line)).collect();
-    let marked: Vec<NumberedLine<'_>> = adds.iter().filter_map(|line| parse_numbered_line(line, between)).collect();
+    let adds: Vec<&str> =
+        super::all_added_lines(std::slice::from_ref(hunk)).filter(|line| !is_blank(line)).collect();
+    let marked: Vec<NumberedLine<'_>> =
+        adds.iter().filter_map(|line| parse_numbered_line(line, separator)).collect();
     let last = start + olds.len() + adds.len();
     let fits = marked.iter().all(|line| styled(line) && (start..=last).contains(&line.number));
     if !fits || !marked.is_empty() && marked.len() < adds.len() && !rare {
         return None;
     }
-    let bare = |line: &str| parse_numbered_line(line, between).map_or(line, |line| line.rest).to_owned();
+    let bare = |line: &str| parse_numbered_line(line, separator).map_or(line, |line| line.rest).to_owned();
     let line = |line: &HunkLine| match line {
         HunkLine::Keep(text) => HunkLine::Keep(bare(text)),
         HunkLine::Drop(text) => HunkLine::Drop(bare(text)),

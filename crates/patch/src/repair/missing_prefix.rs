@@ -58,8 +58,8 @@ impl PrefixedOldLine<'_> {
     }
 
     fn may_match(&self, there: &str) -> bool {
-        let given =
-            self.kind == LinePrefix::LeadingSpace && there.strip_prefix(' ').is_some_and(|rest| self.matches_as_written(rest));
+        let given = self.kind == LinePrefix::LeadingSpace
+            && there.strip_prefix(' ').is_some_and(|rest| self.matches_as_written(rest));
         self.matches_as_written(there) || given
     }
 }
@@ -103,7 +103,8 @@ fn restore_at(
     if !hunk.unsigned_lines.is_empty() && olds.iter().zip(start..).any(open) && may_lack_minus(hunk) {
         return None;
     }
-    let sure = signed(LinePrefix::Unsigned) || signed(LinePrefix::Removed) || signed(LinePrefix::LeadingSpace);
+    let sure =
+        signed(LinePrefix::Unsigned) || signed(LinePrefix::Removed) || signed(LinePrefix::LeadingSpace);
     if !sure && !added_indents_are_exact(text, &adds) {
         return None;
     }
@@ -144,7 +145,9 @@ fn may_lack_minus(hunk: &Hunk) -> bool {
         before.chain(after).filter_map(|line| if let HunkLine::Add(text) = line { Some(text) } else { None })
     };
     let resembles = |at: &usize| match &hunk.lines[*at] {
-        HunkLine::Keep(text) => beside(*at).any(|add| strsim::sorensen_dice(text.trim(), add.trim()) > MIN_VERSION_SIMILARITY),
+        HunkLine::Keep(text) => {
+            beside(*at).any(|add| strsim::sorensen_dice(text.trim(), add.trim()) > MIN_VERSION_SIMILARITY)
+        }
         HunkLine::Drop(_) | HunkLine::Add(_) => false,
     };
     !goes && hunk.unsigned_lines.iter().any(resembles)

@@ -62,9 +62,12 @@ pub(crate) fn repair_hunks(
         return Err(vec![(0, PlacementMiss::BudgetExhausted)]);
     }
     let signs = missing_prefix::restore_prefixes(text, hunks).map(|read| (RepairKind::MissingPrefix, read));
-    let reads: Vec<RepairedHunks> = signs.into_iter().chain(line_repairs(text, hunks)).collect();
-    let says = |read: &[Hunk]| hunks.iter().zip(read).all(|(was, hunk)| was == hunk || changes_nonempty_lines(hunk));
-    if let Some(read) = sole_repair(reads.into_iter().filter(|(_, read)| says(read) && all_match_exactly(text, read))) {
+    let repairs: Vec<RepairedHunks> = signs.into_iter().chain(line_repairs(text, hunks)).collect();
+    let says =
+        |read: &[Hunk]| hunks.iter().zip(read).all(|(was, hunk)| was == hunk || changes_nonempty_lines(hunk));
+    if let Some(read) =
+        sole_repair(repairs.into_iter().filter(|(_, read)| says(read) && all_match_exactly(text, read)))
+    {
         return read.map(Some).map_err(|doubt| vec![(0, PlacementMiss::Doubtful(0, doubt))]);
     }
     let misses = hunks.iter().enumerate().filter_map(|(index, hunk)| match find_encoded_line(text, hunk) {
@@ -83,21 +86,22 @@ pub(crate) fn replace_repaired(
     new: &str,
     all: bool,
 ) -> Result<ReplaceOutcome, PlacementMiss> {
-    let done = search_replace::replace_text(text, old, new, all);
-    let sure = match &done {
+    let outcome = search_replace::replace_text(text, old, new, all);
+    let sure = match &outcome {
         Ok(done) => is_exact_outcome(done),
         Err(miss) => is_unrepairable(miss),
     };
     if sure || all {
-        return done;
+        return outcome;
     }
     let hunk = search_replace::hunk_from_texts(old, new);
-    let by_lines = line_repairs(text, std::slice::from_ref(&hunk)).into_iter().filter_map(|(how, read)| {
+    let by_lines = line_repairs(text, std::slice::from_ref(&hunk)).into_iter().filter_map(|(kind, read)| {
         // A number stands only at the beginning of a line.
-        let read = read.first().filter(|_| how != RepairKind::LineNumbers || all_match_exactly(text, &read))?;
+        let read =
+            read.first().filter(|_| kind != RepairKind::LineNumbers || all_match_exactly(text, &read))?;
         let joined =
             |lines: Vec<&str>, of: &str| lines.join("\n") + if of.ends_with('\n') { "\n" } else { "" };
-        Some((how, (joined(read.old_lines().collect(), old), joined(read.new_lines().collect(), new))))
+        Some((kind, (joined(read.old_lines().collect(), old), joined(read.new_lines().collect(), new))))
     });
     let as_text = escapes::unescape_texts(old, new).into_iter().map(|read| (RepairKind::Escapes, read));
     let lands = |(_, (old, new)): &(RepairKind, (String, String))| {
@@ -106,16 +110,17 @@ pub(crate) fn replace_repaired(
     };
     let Some(read) = sole_repair(by_lines.chain(as_text).filter(lands)) else {
         return match find_encoded_line(text, &hunk) {
-            Some((at, doubt)) if done.is_ok() => Err(PlacementMiss::Doubtful(at, doubt)),
-            Some(_) | None => done,
+            Some((at, doubt)) if outcome.is_ok() => Err(PlacementMiss::Doubtful(at, doubt)),
+            Some(_) | None => outcome,
         };
     };
-    let (how, (old, new)) = read.map_err(|doubt| PlacementMiss::Doubtful(0, doubt))?;
+    let (kind, (old, new)) = read.map_err(|doubt| PlacementMiss::Doubtful(0, doubt))?;
     Ok(match search_replace::replace_text(text, &old, &new, false)? {
         ReplaceOutcome::AlreadyApplied => ReplaceOutcome::AlreadyApplied,
-        ReplaceOutcome::Replaced(whole, landed) => {
-            ReplaceOutcome::Replaced(whole, landed.into_iter().map(|(at, _)| (at, MatchPass::Repaired(how))).collect())
-        }
+        ReplaceOutcome::Replaced(whole, landed) => ReplaceOutcome::Replaced(
+            whole,
+            landed.into_iter().map(|(at, _)| (at, MatchPass::Repaired(kind))).collect(),
+        ),
     })
 }
 
@@ -124,8 +129,8 @@ fn is_unrepairable(miss: &PlacementMiss) -> bool {
     !matches!(miss, PlacementMiss::Absent | PlacementMiss::Doubtful(..))
 }
 
-fn is_exact_outcome(done: &ReplaceOutcome) -> bool {
-    match done {
+fn is_exact_outcome(outcome: &ReplaceOutcome) -> bool {
+    match outcome {
         ReplaceOutcome::AlreadyApplied => true,
         ReplaceOutcome::Replaced(_, landed) => landed.iter().all(|(_, pass)| *pass <= MatchPass::Trailing),
     }
@@ -159,10 +164,10 @@ fn changes_nonempty_lines(hunk: &Hunk) -> bool {
 
 /// Returns the only repair. An error if two repairs differ.
 fn sole_repair<T: PartialEq>(
-    mut reads: impl Iterator<Item = (RepairKind, T)>,
+    mut repairs: impl Iterator<Item = (RepairKind, T)>,
 ) -> Option<Result<(RepairKind, T), String>> {
-    let first = reads.next()?;
-    let other = reads.find(|(_, read)| *read != first.1);
+    let first = repairs.next()?;
+    let other = repairs.find(|(_, read)| *read != first.1);
     Some(match other {
         None => Ok(first),
         Some(_) => Err("what it escapes can be read in two ways".to_owned()),

@@ -20,7 +20,8 @@ pub(crate) struct RepairEvidence(HashSet<(usize, RepairKind)>);
 impl RepairEvidence {
     /// Records the repairs of the edit with this index, from its match passes.
     pub(crate) fn record_edit(&mut self, edit: usize, passes: impl Iterator<Item = MatchPass>) {
-        let read = passes.filter_map(|pass| SHARED_REPAIRS.into_iter().find(|how| pass == MatchPass::Repaired(*how)));
+        let read = passes
+            .filter_map(|pass| SHARED_REPAIRS.into_iter().find(|how| pass == MatchPass::Repaired(*how)));
         self.0.extend(read.map(|how| (edit, how)));
     }
 
@@ -30,9 +31,9 @@ impl RepairEvidence {
         let fault = |(index, edit): (usize, &FileEdit)| {
             let read = |how: &RepairKind| self.0.contains(&(index, *how));
             let mut ways = SHARED_REPAIRS.into_iter().filter(|how| proven.contains(how) && !read(how));
-            let (how, line) = ways.find_map(|how| Some((how, find_unrepaired_line(edit, how)?)))?;
+            let (kind, line) = ways.find_map(|how| Some((how, find_unrepaired_line(edit, how)?)))?;
             let (line, what): (String, _) =
-                (line.trim().chars().take(MAX_SHOWN_CHARS).collect(), how.ignored_difference());
+                (line.trim().chars().take(MAX_SHOWN_CHARS).collect(), kind.ignored_difference());
             let what = format!(
                 "would get `{line}` as the patch has it, and another edit of the patch proves that it is written with {what}; write all of it without"
             );
@@ -43,7 +44,7 @@ impl RepairEvidence {
 }
 
 /// Returns a line that `edit` adds and that contains the mistake, unless its old lines contain it too.
-fn find_unrepaired_line(edit: &FileEdit, how: RepairKind) -> Option<String> {
+fn find_unrepaired_line(edit: &FileEdit, kind: RepairKind) -> Option<String> {
     let whole = |content: &str| {
         let lines = content.lines().map(|line| HunkLine::Add(line.to_owned())).collect();
         vec![Hunk { lines, ..Hunk::default() }]
@@ -54,7 +55,7 @@ fn find_unrepaired_line(edit: &FileEdit, how: RepairKind) -> Option<String> {
         EditAction::Replace { old, new, .. } => vec![search_replace::hunk_from_texts(old, new)],
         EditAction::Delete { .. } => return None,
     };
-    let is_raw = |line: &&str| match how {
+    let is_raw = |line: &&str| match kind {
         RepairKind::Entities => entities::decode_line(line) != **line,
         RepairKind::Escapes => escapes::unescape_quotes(line) != **line,
         RepairKind::MissingPrefix | RepairKind::LineNumbers => false,

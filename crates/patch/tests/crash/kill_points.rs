@@ -88,7 +88,8 @@ impl TreeStates {
 #[track_caller]
 fn recover(ground: &CrashTree, when: &str) {
     let recovered = toolgate_patch::recover(&ground.records()).unwrap();
-    let left = recovered.iter().filter(|one| matches!(one.outcome, toolgate_patch::RecoveryOutcome::RecordKept(_)));
+    let left =
+        recovered.iter().filter(|one| matches!(one.outcome, toolgate_patch::RecoveryOutcome::RecordKept(_)));
     assert_eq!(left.count(), 0, "{when}: {recovered:?}");
 }
 

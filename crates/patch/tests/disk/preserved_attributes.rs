@@ -61,7 +61,11 @@ fn what_nobody_may_write_is_moved_and_deleted_but_not_changed() {
     assert_eq!(ground.disk().check_steps(&steps).unwrap_err().what, what);
     assert_eq!(ground.commit(&steps).unwrap_err().what, what);
     assert_eq!(ground.names(), ["in", "in/file", "in/moved", "out", "out/secret"]);
-    let moved = NewFile { bytes: b"old".to_vec().into(), executable: None, attributes_from: Some("moved".to_owned()) };
+    let moved = NewFile {
+        bytes: b"old".to_vec().into(),
+        executable: None,
+        attributes_from: Some("moved".to_owned()),
+    };
     let moved = CommitStep { path: "to".to_owned(), found_version: None, new_file: Some(moved) };
     ground
         .commit(&[delete("file", ground.stamp("file")), delete("moved", ground.stamp("moved")), moved])
@@ -155,7 +159,8 @@ fn owners_are_kept_if_the_user_may() {
 fn a_move_takes_its_attributes_along() {
     let ground = DiskFixture::new();
     set_mode(&ground.write("from", "old"), 0o711);
-    let moved = NewFile { bytes: b"new".to_vec().into(), executable: None, attributes_from: Some("from".to_owned()) };
+    let moved =
+        NewFile { bytes: b"new".to_vec().into(), executable: None, attributes_from: Some("from".to_owned()) };
     let steps = [
         delete("from", ground.stamp("from")),
         CommitStep { path: "deep/to".to_owned(), found_version: None, new_file: Some(moved) },

@@ -76,7 +76,11 @@ fn all(hunks: &[Hunk]) -> String {
         write!(out, "  {}:", hunk.line).unwrap();
         hunk.headers.iter().for_each(|header| write!(out, " <{header}>").unwrap());
         hunk.old_start.iter().for_each(|at| write!(out, " at {at}").unwrap());
-        let flags = [(hunk.at_end, " at end"), (hunk.old_without_newline, " old bare"), (hunk.new_without_newline, " new bare")];
+        let flags = [
+            (hunk.at_end, " at end"),
+            (hunk.old_without_newline, " old bare"),
+            (hunk.new_without_newline, " new bare"),
+        ];
         flags.iter().filter(|(on, _)| *on).for_each(|(_, name)| out.push_str(name));
         for (at, line) in hunk.lines.iter().enumerate() {
             let (sign, text) = match line {

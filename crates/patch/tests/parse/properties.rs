@@ -111,7 +111,8 @@ fn action() -> impl Strategy<Value = EditAction> {
 }
 
 fn patch() -> impl Strategy<Value = ParsedPatch> {
-    let edit = (path(), action()).prop_map(|(path, action)| FileEdit { path, line: 0, action, blob_ids: None });
+    let edit =
+        (path(), action()).prop_map(|(path, action)| FileEdit { path, line: 0, action, blob_ids: None });
     vec(edit, 1..4).prop_map(|edits| ParsedPatch { edits })
 }
 

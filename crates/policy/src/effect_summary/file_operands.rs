@@ -62,18 +62,21 @@ pub(super) struct UsedFiles {
 
 /// Returns the files that the well-known command `name` appears to use.
 pub(super) fn files_used_by(name: &str, words: &[ScriptWord]) -> UsedFiles {
-    let habit = OPERAND_TABLE.iter().find(|(names, ..)| list_contains(names, name));
-    let Some(&(_, does, takes, into)) = habit else { return dd_files(name, words) };
+    let row = OPERAND_TABLE.iter().find(|(names, ..)| list_contains(names, name));
+    let Some(&(_, does, takes, into)) = row else { return dd_files(name, words) };
     let mut used = UsedFiles::default();
     let (operands, options) = split_operands(words, &format!("{takes} {into} {}", PATTERN_OPTIONS.join(" ")));
-    used.writes
-        .extend(options.iter().filter(|(option, _)| list_contains(into, option)).map(|(_, value)| (*value).clone()));
+    used.writes.extend(
+        options.iter().filter(|(option, _)| list_contains(into, option)).map(|(_, value)| (*value).clone()),
+    );
     let given = options.iter().any(|(option, _)| PATTERN_OPTIONS.contains(option));
     let rest = if given { &operands[..] } else { operands.get(1..).unwrap_or_default() };
     match does {
         OperandEffect::Reads => used.reads = clone_words(&operands),
         // `sed -i` writes the files that it reads.
-        OperandEffect::ReadsRest if name == "sed" && words.iter().any(is_in_place_option) => used.writes = clone_words(rest),
+        OperandEffect::ReadsRest if name == "sed" && words.iter().any(is_in_place_option) => {
+            used.writes = clone_words(rest)
+        }
         OperandEffect::ReadsRest => used.reads = clone_words(rest),
         OperandEffect::Writes => used.writes.extend(clone_words(&operands)),
         OperandEffect::WritesRest => used.writes = clone_words(rest),
@@ -90,7 +93,10 @@ pub(super) fn files_used_by(name: &str, words: &[ScriptWord]) -> UsedFiles {
 }
 
 /// Splits arguments into operands and options with a value.
-fn split_operands<'a>(words: &'a [ScriptWord], takes: &str) -> (Vec<&'a ScriptWord>, Vec<(&'a str, &'a ScriptWord)>) {
+fn split_operands<'a>(
+    words: &'a [ScriptWord],
+    takes: &str,
+) -> (Vec<&'a ScriptWord>, Vec<(&'a str, &'a ScriptWord)>) {
     let (mut operands, mut options, mut only_operands) = (Vec::new(), Vec::new(), false);
     let mut words = words.iter();
     while let Some(word) = words.next() {

@@ -3,7 +3,8 @@
 use crate::shell::{ScriptRedirect, ScriptWord};
 
 /// Commands whose first operand is a host.
-const HOST_COMMANDS: &str = "ssh mosh sftp telnet nc ncat netcat ping ping6 traceroute dig host nslookup whois ftp";
+const HOST_COMMANDS: &str =
+    "ssh mosh sftp telnet nc ncat netcat ping ping6 traceroute dig host nslookup whois ftp";
 /// Commands that take `host:path`.
 const REMOTE_PATH_COMMANDS: &str = "scp rsync git";
 /// Commands whose operands are URLs, with or without a scheme.
@@ -40,9 +41,9 @@ pub(super) fn hosts_named_by(name: &str, words: &[ScriptWord]) -> Vec<String> {
 pub(super) fn host_in_word(word: &ScriptWord) -> Option<String> {
     let (scheme, rest) = text(word).split_once("://")?;
     let scheme = scheme.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or(scheme);
-    let whom = url_host(rest);
-    let none = scheme.eq_ignore_ascii_case("file") || whom.is_empty();
-    (!none).then(|| format_host(word, whom))
+    let host_text = url_host(rest);
+    let none = scheme.eq_ignore_ascii_case("file") || host_text.is_empty();
+    (!none).then(|| format_host(word, host_text))
 }
 
 /// Formats a host found in a word, and marks it if it is unknown.
@@ -63,8 +64,8 @@ pub(super) fn host_in_redirect(redirect: &ScriptRedirect) -> Option<String> {
         return None;
     };
     let text = text(to);
-    let place = text.strip_prefix("/dev/tcp/").or_else(|| text.strip_prefix("/dev/udp/"))?;
-    Some(place.replacen('/', ":", 1))
+    let target = text.strip_prefix("/dev/tcp/").or_else(|| text.strip_prefix("/dev/udp/"))?;
+    Some(target.replacen('/', ":", 1))
 }
 
 /// Returns the host of `host:path` and `user@host:path`.
@@ -83,7 +84,9 @@ fn url_host(rest: &str) -> &str {
 
 /// Returns the git remote that is connected to.
 fn git_remote(operands: &[&ScriptWord]) -> Option<String> {
-    let at = operands.iter().position(|word| literal(word).is_some_and(|word| list_contains(GIT_REMOTE_COMMANDS, word)))?;
+    let at = operands
+        .iter()
+        .position(|word| literal(word).is_some_and(|word| list_contains(GIT_REMOTE_COMMANDS, word)))?;
     Some(match operands.get(at + 1) {
         Some(name) => format!("{name} (a remote of git)"),
         None => "the usual remote of git".to_owned(),

@@ -66,17 +66,18 @@ pub(crate) fn expand_words(
         // A path below an unknown variable is not an absolute path.
         let kept = at > 0 && word_text(word).contains('/');
         let missing = if kept { UnknownExpansion::Kept } else { missing };
-        let ways = match word {
+        let expansions = match word {
             ScriptWord::Literal(text) => vec![vec![text.clone()]],
             ScriptWord::Unknown(raw) => {
-                let ways = expand_word(raw, values, missing);
+                let expansions = expand_word(raw, values, missing);
                 // An empty word is not a plausible file name.
-                let nameless = at > 0 && ways.iter().flatten().any(String::is_empty);
-                if nameless { expand_word(raw, values, UnknownExpansion::Kept) } else { ways }
+                let nameless = at > 0 && expansions.iter().flatten().any(String::is_empty);
+                if nameless { expand_word(raw, values, UnknownExpansion::Kept) } else { expansions }
             }
         };
-        let longer =
-            lists.iter().flat_map(|list| ways.iter().map(move |way| [list.clone(), way.clone()].concat()));
+        let longer = lists
+            .iter()
+            .flat_map(|list| expansions.iter().map(move |way| [list.clone(), way.clone()].concat()));
         lists = longer.take(MAX_EXPANSIONS).collect();
     }
     lists
@@ -90,9 +91,10 @@ pub(crate) fn expand_word(
 ) -> Vec<Vec<String>> {
     let mut lists: Vec<Vec<String>> = vec![Vec::new()];
     for one in word_expander::expand_braces(raw) {
-        let ways = WordExpander::new(&one, values, missing).expand_to_words();
-        let longer =
-            lists.iter().flat_map(|list| ways.iter().map(move |way| [list.clone(), way.clone()].concat()));
+        let expansions = WordExpander::new(&one, values, missing).expand_to_words();
+        let longer = lists
+            .iter()
+            .flat_map(|list| expansions.iter().map(move |way| [list.clone(), way.clone()].concat()));
         lists = longer.take(MAX_EXPANSIONS).collect();
     }
     lists
@@ -115,8 +117,8 @@ fn expand_redirect(
 ) -> ScriptRedirect {
     let one = |word: &ScriptWord| {
         let missing = if word_text(word).contains('/') { UnknownExpansion::Kept } else { missing };
-        let ways = expand_words(std::slice::from_ref(word), values, missing);
-        let first = ways.into_iter().find(|way| way.len() == 1).and_then(|way| way.into_iter().next());
+        let expansions = expand_words(std::slice::from_ref(word), values, missing);
+        let first = expansions.into_iter().find(|way| way.len() == 1).and_then(|way| way.into_iter().next());
         ScriptWord::Literal(first.unwrap_or_else(|| word_text(word).to_owned()))
     };
     match redirect {

@@ -74,34 +74,34 @@ fn select_elements(value: &ExpandedValue, index: &str) -> Option<ExpandedValue> 
 }
 
 /// Applies the operation `how` to `value`.
-fn apply_operation(value: &ExpandedValue, how: &str) -> ExpandedValue {
+fn apply_operation(value: &ExpandedValue, operation: &str) -> ExpandedValue {
     match value {
-        ExpandedValue::Text(text) => ExpandedValue::Text(apply_operation_to_text(text, how)),
+        ExpandedValue::Text(text) => ExpandedValue::Text(apply_operation_to_text(text, operation)),
         ExpandedValue::List(items) => {
-            ExpandedValue::List(items.iter().map(|item| apply_operation_to_text(item, how)).collect())
+            ExpandedValue::List(items.iter().map(|item| apply_operation_to_text(item, operation)).collect())
         }
     }
 }
 
-fn apply_operation_to_text(text: &str, how: &str) -> String {
+fn apply_operation_to_text(text: &str, operation: &str) -> String {
     let cuts = || text.char_indices().map(|(at, _)| at).chain([text.len()]);
-    if let Some(pattern) = how.strip_prefix("##") {
+    if let Some(pattern) = operation.strip_prefix("##") {
         let at = cuts().rfind(|at| shell_glob::glob_matches(pattern, &text[..*at]));
         return text[at.unwrap_or(0)..].to_owned();
     }
-    if let Some(pattern) = how.strip_prefix('#') {
+    if let Some(pattern) = operation.strip_prefix('#') {
         let at = cuts().find(|at| shell_glob::glob_matches(pattern, &text[..*at]));
         return text[at.unwrap_or(0)..].to_owned();
     }
-    if let Some(pattern) = how.strip_prefix("%%") {
+    if let Some(pattern) = operation.strip_prefix("%%") {
         let at = cuts().find(|at| shell_glob::glob_matches(pattern, &text[*at..]));
         return text[..at.unwrap_or(text.len())].to_owned();
     }
-    if let Some(pattern) = how.strip_prefix('%') {
+    if let Some(pattern) = operation.strip_prefix('%') {
         let at = cuts().rfind(|at| shell_glob::glob_matches(pattern, &text[*at..]));
         return text[..at.unwrap_or(text.len())].to_owned();
     }
-    if let Some(replace) = how.strip_prefix('/') {
+    if let Some(replace) = operation.strip_prefix('/') {
         let (all, replace) = replace.strip_prefix('/').map_or((false, replace), |rest| (true, rest));
         let (from, to) = replace.split_once('/').unwrap_or((replace, ""));
         return match from.is_empty() {
@@ -109,10 +109,10 @@ fn apply_operation_to_text(text: &str, how: &str) -> String {
             false => text.replacen(from, to, if all { usize::MAX } else { 1 }),
         };
     }
-    if let Some(offset) = how.strip_prefix(':') {
+    if let Some(offset) = operation.strip_prefix(':') {
         return substring(text, offset);
     }
-    match how {
+    match operation {
         "^^" | "@U" => text.to_uppercase(),
         ",," | "@L" => text.to_lowercase(),
         "^" | "@u" => change_first_letter(text, |first| first.to_ascii_uppercase()),

@@ -98,8 +98,8 @@ impl ScriptVariables {
                 .iter()
                 .map(|item| ScriptWord::Unknown(without_subscript(word_text(item))))
                 .collect();
-            let ways = expand_words(&items, self, UnknownExpansion::Kept);
-            return ways.into_iter().take(MAX_VALUES).map(VariableValue::List).collect();
+            let expansions = expand_words(&items, self, UnknownExpansion::Kept);
+            return expansions.into_iter().take(MAX_VALUES).map(VariableValue::List).collect();
         }
         let texts = WordExpander::new(raw, self, UnknownExpansion::Kept).expand_to_texts();
         // File names and the output of commands are unknown.
@@ -118,7 +118,9 @@ impl ScriptVariables {
         let is = |word: &ScriptWord, wanted: &str| literal_text(word) == Some(wanted);
         match (program_name(name), args) {
             ("set", [first, rest @ ..]) if is(first, "--") => self.collect_positional(rest),
-            ("set", [first, ..]) if !word_text(first).starts_with(['-', '+']) => self.collect_positional(args),
+            ("set", [first, ..]) if !word_text(first).starts_with(['-', '+']) => {
+                self.collect_positional(args)
+            }
             ("printf", [option, variable, rest @ ..]) if is(option, "-v") => {
                 let words: Vec<ScriptWord> =
                     [ScriptWord::Literal("printf".to_owned())].iter().chain(rest).cloned().collect();

@@ -84,11 +84,11 @@ impl<'a> WordExpander<'a> {
                 _ => self.push_char(next),
             }
         }
-        let ways = self.expansions.into_iter().map(|mut way| {
+        let expansions = self.expansions.into_iter().map(|mut way| {
             way.finished.extend(way.unfinished.take());
             way.finished
         });
-        ways.collect()
+        expansions.collect()
     }
 
     /// Returns the texts that the word may be as a value, without word splitting.
@@ -144,7 +144,7 @@ impl<'a> WordExpander<'a> {
             }
             return;
         }
-        let mut ways = Vec::new();
+        let mut expansions = Vec::new();
         for way in &self.expansions {
             for outcome in outcomes {
                 let mut way = way.clone();
@@ -154,12 +154,12 @@ impl<'a> WordExpander<'a> {
                     ExpandedValue::List(items) if quoted => way.push_list(items),
                     ExpandedValue::List(items) => way.push_split(&items.join(" ")),
                 }
-                if ways.len() < MAX_EXPANSIONS && !ways.contains(&way) {
-                    ways.push(way);
+                if expansions.len() < MAX_EXPANSIONS && !expansions.contains(&way) {
+                    expansions.push(way);
                 }
             }
         }
-        self.expansions = ways;
+        self.expansions = expansions;
     }
 
     /// Reads an expansion whose `$` was already consumed.

@@ -113,7 +113,10 @@ pub(crate) fn first_altering_word<'a>(argv: &[&'a str], from: usize) -> Option<&
     let rows: Vec<&str> = named
         .iter()
         .flat_map(|word| {
-            OPTIONS_BY_PROGRAM.iter().filter(|(names, _)| list_contains(names, program_name(word))).map(|(_, options)| *options)
+            OPTIONS_BY_PROGRAM
+                .iter()
+                .filter(|(names, _)| list_contains(names, program_name(word)))
+                .map(|(_, options)| *options)
         })
         .collect();
     // Options of an unknown program, or of a script that a rule names, have no known meaning.

@@ -14,14 +14,16 @@ const XARGS: &str = "
 pub(crate) fn is_read_only_with_any_args(argv: &[Option<&str>]) -> bool {
     let Some((Some(program), _)) = argv.split_first() else { return false };
     let stand_in: Vec<&str> = argv.iter().map(|word| word.unwrap_or("x")).collect();
-    list_contains(SAFE_WITH_ANY_ARGS, program_name(program)) && classify_command(&stand_in) == CommandRisk::ReadOnly
+    list_contains(SAFE_WITH_ANY_ARGS, program_name(program))
+        && classify_command(&stand_in) == CommandRisk::ReadOnly
 }
 
 /// Returns true if `options`, between `xargs` and its command, only control how arguments are taken from the input.
 pub(crate) fn xargs_only_runs_command(options: &[Option<&str>]) -> bool {
     let at_lines = |end: &str| matches!(end, "\\n" | "\\0" | "\n");
-    scan_options(XARGS, options)
-        .is_some_and(|said| said.operands.is_empty() && said.values_of(&["d", "--delimiter"]).all(at_lines))
+    scan_options(XARGS, options).is_some_and(|parsed| {
+        parsed.operands.is_empty() && parsed.values_of(&["d", "--delimiter"]).all(at_lines)
+    })
 }
 
 /// Returns true if every word that the command `argv` prints is an existing file name or a number. Some commands do so
@@ -32,18 +34,18 @@ pub(crate) fn prints_file_names(argv: &[Option<&str>], fed: bool) -> bool {
     if name == "find" {
         return !words.contains(&Some("-printf"));
     }
-    let Some(said) = read_only::parse_options(name, words) else { return false };
-    let filters = fed && !said.has_any("o --only-matching r --replace c --bytes");
+    let Some(parsed) = read_only::parse_options(name, words) else { return false };
+    let filters = fed && !parsed.has_any("o --only-matching r --replace c --bytes");
     match name {
         "cd" => true,
-        "ls" => !said.has_any("--time-style"),
-        "grep" if said.has_any("l L --files-with-matches --files-without-match") => true,
-        "rg" if said.has_any("l --files-with-matches --files-without-match --files") => true,
+        "ls" => !parsed.has_any("--time-style"),
+        "grep" if parsed.has_any("l L --files-with-matches --files-without-match") => true,
+        "rg" if parsed.has_any("l --files-with-matches --files-without-match --files") => true,
         "grep" | "rg" => {
-            let given = said.has_any("e f --regexp --file");
-            filters && said.operands.len() <= usize::from(!given)
+            let given = parsed.has_any("e f --regexp --file");
+            filters && parsed.operands.len() <= usize::from(!given)
         }
-        "head" | "sort" | "tail" | "uniq" | "wc" => filters && said.operands.is_empty(),
+        "head" | "sort" | "tail" | "uniq" | "wc" => filters && parsed.operands.is_empty(),
         _ => false,
     }
 }

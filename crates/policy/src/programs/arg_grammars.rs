@@ -90,8 +90,8 @@ fn is_number(word: &str) -> bool {
 const JQ_UNSAFE: &str = "env ENV import include modulemeta get_search_list";
 
 /// Returns true if the first operand of `jq` is a filter that shows only its input, and the others are files.
-pub(super) fn jq_only_filters(said: &ParsedOptions<'_>) -> bool {
-    let Some((first, files)) = said.operands.split_first() else { return false };
+pub(super) fn jq_only_filters(parsed: &ParsedOptions<'_>) -> bool {
+    let Some((first, files)) = parsed.operands.split_first() else { return false };
     let is_filter = |filter: &str| filter.split(|c: char| !(is_name_char(c) || c == '.')).all(is_safe_path);
     first.is_some_and(is_filter) && files.iter().all(|file| file.is_some_and(may_be_read))
 }

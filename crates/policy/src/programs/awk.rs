@@ -20,10 +20,13 @@ const ESCAPABLE_CHARS: &str = "[](){}.*+?^$|tswdSWD";
 const ALLOWED_SIGNS: &str = "{}()[]$,;=!<>+-*%&|~.?:^ \t\n";
 
 /// Returns true if the first operand of `awk` is a program that only prints, and the others are readable files.
-pub(super) fn only_prints(said: &ParsedOptions<'_>) -> bool {
-    let files = all_operands(said, |word| may_be_read(word) && !word.contains("/inet"));
-    let Some(Some(program)) = said.operands.first() else { return false };
-    !said.option_after_operand && files && said.values_of(&["v"]).all(is_plain_assignment) && AwkNesting::default().is_safe_program(program)
+pub(super) fn only_prints(parsed: &ParsedOptions<'_>) -> bool {
+    let files = all_operands(parsed, |word| may_be_read(word) && !word.contains("/inet"));
+    let Some(Some(program)) = parsed.operands.first() else { return false };
+    !parsed.option_after_operand
+        && files
+        && parsed.values_of(&["v"]).all(is_plain_assignment)
+        && AwkNesting::default().is_safe_program(program)
 }
 
 /// Returns true if `-v` sets a variable to plain text.
@@ -120,7 +123,8 @@ fn read_word(rest: &str) -> Option<(usize, PreviousToken)> {
         let words: Vec<&str> = head.split_whitespace().collect();
         let [key, "in", of] = words.as_slice() else { return None };
         let taken = end + after.find(')')? + 1;
-        return (list_contains(SAFE_VARIABLES, key) && list_contains(SAFE_VARIABLES, of)).then_some((taken, PreviousToken::Other));
+        return (list_contains(SAFE_VARIABLES, key) && list_contains(SAFE_VARIABLES, of))
+            .then_some((taken, PreviousToken::Other));
     }
     if list_contains(SAFE_VARIABLES, word) || word.chars().all(|digit| digit.is_ascii_digit()) {
         return Some((end, PreviousToken::Value));

@@ -42,11 +42,11 @@ pub(super) fn risk_reason(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
 /// Applies `alone` to the command `argv` and to the commands that it runs.
 fn search_nested(
     argv: &[MaybeWord<'_>],
-    alone: fn(&[MaybeWord<'_>]) -> Option<&'static str>,
+    check: fn(&[MaybeWord<'_>]) -> Option<&'static str>,
 ) -> Option<&'static str> {
     let mut commands = vec![argv.iter().flat_map(|word| expand_braces(*word)).collect::<Vec<_>>()];
     for _ in 0..MAX_NESTING {
-        if let Some(why) = commands.iter().find_map(|argv| alone(argv)) {
+        if let Some(why) = commands.iter().find_map(|argv| check(argv)) {
             return Some(why);
         }
         commands = commands
@@ -70,8 +70,11 @@ pub(crate) fn inner_commands<'a>(argv: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a
     let mut last = wrapped_commands::commands_run_by(argv);
     for _ in 0..MAX_NESTING {
         last.truncate(MAX_INNER_COMMANDS);
-        let next =
-            last.iter().flat_map(|argv| wrapped_commands::commands_run_by(argv)).take(MAX_INNER_COMMANDS).collect();
+        let next = last
+            .iter()
+            .flat_map(|argv| wrapped_commands::commands_run_by(argv))
+            .take(MAX_INNER_COMMANDS)
+            .collect();
         all.append(&mut last);
         last = next;
     }

@@ -32,7 +32,10 @@ pub(super) fn matches_predicate(name: &str, program: &str, words: &[MaybeWord<'_
         "{unnamed}" => others(is_workspace_path),
         "{many}" => any(|word| word.contains(['*', '?'])),
         "{each}" => wrapped_commands::commands_in_args(program, words).iter().any(|argv| {
-            argv.first().copied().flatten().is_some_and(|name| list_contains("rm unlink rmdir", program_name(name)))
+            argv.first()
+                .copied()
+                .flatten()
+                .is_some_and(|name| list_contains("rm unlink rmdir", program_name(name)))
         }),
         "{lasting}" => any(|word| is_persistent_path(word.strip_prefix("of=").unwrap_or(word))),
         "{lasting-last}" => {
@@ -100,7 +103,9 @@ fn is_device(path: &str) -> bool {
     let path = normalize_path_text(path);
     let harmless = "null zero full random urandom stdin stdout stderr tty";
     let name = path.strip_prefix("/dev/");
-    name.is_some_and(|name| !list_contains(harmless, name) && !name.starts_with("fd/") && !name.starts_with("shm/"))
+    name.is_some_and(|name| {
+        !list_contains(harmless, name) && !name.starts_with("fd/") && !name.starts_with("shm/")
+    })
 }
 
 /// Returns true if `mode` makes a file writable for everyone.
@@ -185,8 +190,9 @@ pub(crate) fn drops_data(text: &str) -> bool {
 
 /// Returns true if an argument of `date` is a time such as `MMDDhhmm` and not the value of an option.
 fn sets_clock(words: &[MaybeWord<'_>]) -> bool {
-    let is_value =
-        |at: usize| at > 0 && words[at - 1].is_some_and(|name| list_contains("-d -r -f --date --reference", name));
+    let is_value = |at: usize| {
+        at > 0 && words[at - 1].is_some_and(|name| list_contains("-d -r -f --date --reference", name))
+    };
     let is_time = |word: &str| word.len() >= 8 && word.chars().all(|c| c.is_ascii_digit() || c == '.');
     words.iter().enumerate().any(|(at, word)| word.is_some_and(is_time) && !is_value(at))
 }

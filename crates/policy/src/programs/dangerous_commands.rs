@@ -1,7 +1,7 @@
 //! The table of commands that need review even when confined. The row format is described in `danger`.
 
 use super::danger_matcher::DangerRow;
-use super::{WRITES_PERSISTENT_PATH, REMOVES_FILES};
+use super::{REMOVES_FILES, WRITES_PERSISTENT_PATH};
 
 const DISK: &str = "changes disks or what is on them";
 const OTHER_USER: &str = "runs a command as another user";

@@ -116,7 +116,8 @@ pub fn dangerous_variable(name: &str) -> Option<&'static str> {
     let lower = name.to_ascii_lowercase();
     let name = if lower.starts_with("npm_config_") { &lower } else { name };
     let names = |listed: &'static str| {
-        list_contains(listed, name) || listed.split_whitespace().any(|pattern| matches_wildcard(pattern, name))
+        list_contains(listed, name)
+            || listed.split_whitespace().any(|pattern| matches_wildcard(pattern, name))
     };
     VARIABLES.iter().find(|(listed, _)| names(listed)).map(|(_, why)| *why)
 }

@@ -41,7 +41,8 @@ const IDIOMS: &[ExactCommand] = &[
 
 /// Returns true if an entry is the program `name` with exactly these `words`.
 pub(super) fn is_exact_command(name: &str, words: &[MaybeWord<'_>]) -> bool {
-    static EXACT_COMMANDS: LazyLock<Vec<ExactCommand>> = LazyLock::new(|| [VERSION_COMMANDS, IDIOMS].concat());
+    static EXACT_COMMANDS: LazyLock<Vec<ExactCommand>> =
+        LazyLock::new(|| [VERSION_COMMANDS, IDIOMS].concat());
     static INDEX: LazyLock<ProgramIndex> =
         LazyLock::new(|| ProgramIndex::new(EXACT_COMMANDS.iter().map(|(names, _)| *names)));
     let words_are = |line: &str| words.iter().copied().eq(line.split(' ').map(Some));

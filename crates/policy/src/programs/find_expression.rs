@@ -27,7 +27,9 @@ pub(super) fn only_prints(words: &[MaybeWord<'_>]) -> bool {
         }
         let fits = match word {
             "-perm" => is_mode,
-            _ if list_contains(TESTS_WITH_VALUE, word) || is_newer(word) => |value: &str| !looks_like_option(value),
+            _ if list_contains(TESTS_WITH_VALUE, word) || is_newer(word) => {
+                |value: &str| !looks_like_option(value)
+            }
             _ => return false,
         };
         if !words.next().is_some_and(fits) {

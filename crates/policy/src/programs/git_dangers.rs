@@ -51,7 +51,11 @@ pub(super) const ROWS: &[DangerRow] = &[
     ("git", "svn,p4 dcommit,submit", OVERWRITES_SHARED),
     ("git", "maintenance start,register", "runs something later"),
     ("git", "push --receive-pack,--exec", RUNS_PROGRAM),
-    ("git", "fetch,pull,clone,ls-remote,fetch-pack,archive,send-pack,remote --upload-pack,--exec", RUNS_PROGRAM),
+    (
+        "git",
+        "fetch,pull,clone,ls-remote,fetch-pack,archive,send-pack,remote --upload-pack,--exec",
+        RUNS_PROGRAM,
+    ),
     ("git", "clone,ls-remote -u", RUNS_PROGRAM),
     ("git", "clone,init --template", "installs hooks, which git runs"),
     ("git", "rebase -x,--exec", RUNS_PROGRAM),
@@ -166,14 +170,19 @@ fn sets_dangerous_config(words: &[MaybeWord<'_>]) -> bool {
         }
         before = word;
     }
-    let verb = operands.first().copied().filter(|word| list_contains(CONFIG_WRITE_WORDS, word) || list_contains(CONFIG_READ_WORDS, word));
+    let verb = operands
+        .first()
+        .copied()
+        .filter(|word| list_contains(CONFIG_WRITE_WORDS, word) || list_contains(CONFIG_READ_WORDS, word));
     if known.iter().any(|word| word.starts_with('-') && list_contains(CONFIG_READ_WORDS, word))
         || verb.is_some_and(|verb| list_contains(CONFIG_READ_WORDS, verb))
     {
         return false;
     }
     let operands = &operands[usize::from(verb.is_some())..];
-    let writes = operands.len() > 1 || words.contains(&None) || known.iter().any(|word| list_contains(CONFIG_WRITE_WORDS, word));
+    let writes = operands.len() > 1
+        || words.contains(&None)
+        || known.iter().any(|word| list_contains(CONFIG_WRITE_WORDS, word));
     let everywhere = known.iter().any(|word| {
         let name = |full: &str| word.len() > 3 && word.starts_with("--") && full.starts_with(word);
         name("--global") || name("--system")

@@ -106,8 +106,8 @@ thread_local! {
 
 /// Returns true if `list`, a whitespace-separated list, contains `name`.
 fn list_contains(list: &'static str, name: &str) -> bool {
-    LIST_CACHE.with_borrow_mut(|apart| {
+    LIST_CACHE.with_borrow_mut(|cache| {
         let key = (list.as_ptr().addr(), list.len());
-        apart.entry(key).or_insert_with(|| list.split_whitespace().collect()).contains(name)
+        cache.entry(key).or_insert_with(|| list.split_whitespace().collect()).contains(name)
     })
 }

@@ -43,7 +43,7 @@ impl<'a> ParsedOptions<'a> {
 /// Parses `words` by the list `options`. Returns `None` for a word that is unlisted, abbreviated, lacks its value, or
 /// may be an option.
 pub(super) fn scan_options<'a>(options: &'static str, words: &[MaybeWord<'a>]) -> Option<ParsedOptions<'a>> {
-    let mut said = ParsedOptions::default();
+    let mut parsed = ParsedOptions::default();
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {
         let word = word?;
@@ -51,28 +51,28 @@ pub(super) fn scan_options<'a>(options: &'static str, words: &[MaybeWord<'a>]) -
             if has_item(options, "exact") {
                 return None;
             }
-            said.operands.extend(words);
-            return Some(said);
+            parsed.operands.extend(words);
+            return Some(parsed);
         }
         if !word.starts_with('-') || word == "-" {
-            said.operands.push(Some(word));
+            parsed.operands.push(Some(word));
             continue;
         }
-        said.option_after_operand |= !said.operands.is_empty();
+        parsed.option_after_operand |= !parsed.operands.is_empty();
         if word.starts_with("--") {
-            scan_long(options, word, &mut words, &mut said)?;
+            scan_long(options, word, &mut words, &mut parsed)?;
         } else {
-            scan_letters(options, word, &mut words, &mut said)?;
+            scan_letters(options, word, &mut words, &mut parsed)?;
         }
     }
-    Some(said)
+    Some(parsed)
 }
 
 fn scan_long<'a>(
     options: &'static str,
     word: &'a str,
     words: &mut impl Iterator<Item = MaybeWord<'a>>,
-    said: &mut ParsedOptions<'a>,
+    parsed: &mut ParsedOptions<'a>,
 ) -> Option<()> {
     let (name, attached) = match word.split_once('=') {
         Some((name, value)) => (name, Some(value)),
@@ -80,12 +80,12 @@ fn scan_long<'a>(
     };
     let listed = options.split_whitespace().find(|item| item.trim_end_matches(['=', '?']) == name)?;
     match (&listed[name.len()..], attached) {
-        ("", None) | ("=?", None) => said.flags.push(name),
-        ("=" | "=?", Some(value)) => said.values.push((name, value)),
-        ("=", None) => said.values.push((name, next_value(words)?)),
+        ("", None) | ("=?", None) => parsed.flags.push(name),
+        ("=" | "=?", Some(value)) => parsed.values.push((name, value)),
+        ("=", None) => parsed.values.push((name, next_value(words)?)),
         ("==", None) => {
             let (_, second) = (next_value(words)?, next_value(words)?);
-            said.values.push((name, second));
+            parsed.values.push((name, second));
         }
         _ => return None,
     }
@@ -96,7 +96,7 @@ fn scan_letters<'a>(
     options: &'static str,
     word: &'a str,
     words: &mut impl Iterator<Item = MaybeWord<'a>>,
-    said: &mut ParsedOptions<'a>,
+    parsed: &mut ParsedOptions<'a>,
 ) -> Option<()> {
     let number = word[1..].chars().all(|digit| digit.is_ascii_digit());
     if number && has_item(options, "-NUM") {
@@ -109,14 +109,14 @@ fn scan_letters<'a>(
         match letter_suffix(options, letter)? {
             "" if exact && word.len() > 2 => return None,
             "" => {
-                said.flags.push(name);
+                parsed.flags.push(name);
                 continue;
             }
             "=" if exact && !attached.chars().all(|digit| digit.is_ascii_digit()) => return None,
-            "=" | "=?" if !attached.is_empty() => said.values.push((name, attached)),
-            "=" => said.values.push((name, next_value(words)?)),
-            ":" if attached.is_empty() => said.values.push((name, next_value(words)?)),
-            "=?" => said.flags.push(name),
+            "=" | "=?" if !attached.is_empty() => parsed.values.push((name, attached)),
+            "=" => parsed.values.push((name, next_value(words)?)),
+            ":" if attached.is_empty() => parsed.values.push((name, next_value(words)?)),
+            "=?" => parsed.flags.push(name),
             _ => return None,
         }
         return Some(());

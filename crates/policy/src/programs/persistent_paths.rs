@@ -31,7 +31,8 @@ pub(crate) fn is_persistent_path(path: &str) -> bool {
     });
     let of_home = |rest: &[&str]| {
         let one = rest.first().copied().unwrap_or_default();
-        list_contains(HOME_FILES, one) || rest.get(1).is_some_and(|two| list_contains(HOME_FILES, &format!("{one}/{two}")))
+        list_contains(HOME_FILES, one)
+            || rest.get(1).is_some_and(|two| list_contains(HOME_FILES, &format!("{one}/{two}")))
     };
     of_git
         || match parts[..] {

@@ -38,7 +38,7 @@ enum OperandRule {
 const READ_ONLY_PROGRAMS: &[(&str, &str, OperandRule)] = &[
     ("echo true false : expr", "", OperandRule::Anything),
     ("pwd", "-LP", OperandRule::AtMost(0)),
-    ("cd", "-LP", OperandRule::If(|said| said.operands.len() <= 1 && !said.option_after_operand && all_operands(said, is_safe_directory))),
+    ("cd", "-LP", OperandRule::If(|parsed| parsed.operands.len() <= 1 && !parsed.option_after_operand && all_operands(parsed, is_safe_directory))),
     ("printf", "", OperandRule::Grammar(arg_grammars::printf_only_prints)),
     ("test", "", OperandRule::Grammar(arg_grammars::test_is_pure)),
     ("[", "", OperandRule::Grammar(arg_grammars::bracket_is_pure)),
@@ -61,12 +61,12 @@ const READ_ONLY_PROGRAMS: &[(&str, &str, OperandRule)] = &[
         "date",
         "-uR -r= -I=? --utc --universal --rfc-email --rfc-3339= --iso-8601=? --reference= --help
          --version",
-        OperandRule::If(|said| !said.option_after_operand && said.operands.len() <= 1 && all_operands(said, |word| word.starts_with('+'))),
+        OperandRule::If(|parsed| !parsed.option_after_operand && parsed.operands.len() <= 1 && all_operands(parsed, |word| word.starts_with('+'))),
     ),
     (
         "seq",
         "-NUM -fs= -w --format= --separator= --equal-width --help --version",
-        OperandRule::If(|said| all_operands(said, |word| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'-'))),
+        OperandRule::If(|parsed| all_operands(parsed, |word| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'-'))),
     ),
     ("basename", "-az -s= --multiple --zero --suffix= --help --version", OperandRule::Names),
     ("dirname", "-z --zero --help --version", OperandRule::Names),
@@ -116,7 +116,7 @@ const READ_ONLY_PROGRAMS: &[(&str, &str, OperandRule)] = &[
         "tree",
         "-aACdDfFghilnNpqQrsStuUvxX -J -PI: -L= --dirsfirst --filesfirst --noreport --prune --du --si --inodes
          --device --gitignore --matchdirs --ignore-case --metafirst --version --help",
-        OperandRule::If(|said| said.values_of(&["L"]).all(|level| level.chars().all(|c| c.is_ascii_digit()))),
+        OperandRule::If(|parsed| parsed.values_of(&["L"]).all(|level| level.chars().all(|c| c.is_ascii_digit()))),
     ),
     (
         "file",
@@ -138,7 +138,7 @@ const READ_ONLY_PROGRAMS: &[(&str, &str, OperandRule)] = &[
     (
         "tail",
         "-NUM -qvz -nc= --lines= --bytes= --quiet --silent --verbose --zero-terminated --help --version",
-        OperandRule::If(|said| all_operands(said, |word| !word.starts_with('+') && may_be_read(word))),
+        OperandRule::If(|parsed| all_operands(parsed, |word| !word.starts_with('+') && may_be_read(word))),
     ),
     (
         "nl",
@@ -235,7 +235,7 @@ const READ_ONLY_PROGRAMS: &[(&str, &str, OperandRule)] = &[
          --ignore-case --ignore-tab-expansion --ignore-trailing-space --ignore-space-change
          --ignore-all-space --ignore-blank-lines --ignore-matching-lines= --text --strip-trailing-cr
          --minimal --speed-large-files --color=? --palette= --help --version",
-        OperandRule::If(|said| all_operands(said, |word| may_read_or_search(said, "r --recursive", word))),
+        OperandRule::If(|parsed| all_operands(parsed, |word| may_read_or_search(parsed, "r --recursive", word))),
     ),
     (
         "cmp",
@@ -252,7 +252,7 @@ const READ_ONLY_PROGRAMS: &[(&str, &str, OperandRule)] = &[
          --no-group-separator --text --binary-files= --directories= --exclude= --exclude-from=
          --exclude-dir= --include= --recursive --dereference-recursive --line-buffered --binary --null-data
          --help --version",
-        OperandRule::If(|said| files_after_pattern(said, |word| may_read_or_search(said, GREP_SEARCHES, word))),
+        OperandRule::If(|parsed| files_after_pattern(parsed, |word| may_read_or_search(parsed, GREP_SEARCHES, word))),
     ),
     (
         "rg",
@@ -296,7 +296,7 @@ const READ_ONLY_PROGRAMS: &[(&str, &str, OperandRule)] = &[
         OperandRule::AtMost(0),
     ),
     ("locale", "-a --all-locales --help --version", OperandRule::AtMost(0)),
-    ("getconf", "", OperandRule::If(|said| said.operands.len() == 1 && all_operands(said, is_setting))),
+    ("getconf", "", OperandRule::If(|parsed| parsed.operands.len() == 1 && all_operands(parsed, is_setting))),
     (
         "numfmt",
         "-z -d= --to= --from= --suffix= --padding= --format= --to-unit= --from-unit= --round= --field=
@@ -307,15 +307,15 @@ const READ_ONLY_PROGRAMS: &[(&str, &str, OperandRule)] = &[
         "nm",
         "-aADgnoprSuC --debug-syms --print-file-name --dynamic --extern-only --numeric-sort --no-sort
          --reverse-sort --print-size --size-sort --undefined-only --defined-only --demangle --help --version",
-        OperandRule::If(|said| all_operands(said, is_object)),
+        OperandRule::If(|parsed| all_operands(parsed, is_object)),
     ),
     (
         "readelf",
         "-hlSsdnVW --file-header --program-headers --segments --section-headers --sections --symbols --syms
          --dynamic --notes --version-info --wide --help --version",
-        OperandRule::If(|said| all_operands(said, is_object)),
+        OperandRule::If(|parsed| all_operands(parsed, is_object)),
     ),
-    ("size", "-ABdoxt --totals --help --version", OperandRule::If(|said| all_operands(said, is_object))),
+    ("size", "-ABdoxt --totals --help --version", OperandRule::If(|parsed| all_operands(parsed, is_object))),
     ("awk mawk gawk nawk", "-Fv=", OperandRule::If(awk::only_prints)),
 ];
 
@@ -352,23 +352,25 @@ pub(super) fn is_read_only(name: &str, words: &[MaybeWord<'_>]) -> bool {
         | OperandRule::Pattern
         | OperandRule::If(_) => {}
     }
-    let Some(said) = scan_options(options, words) else { return false };
-    said.values.iter().all(|(_, value)| may_be_read(value)) && operands_allowed(rule, &said)
+    let Some(parsed) = scan_options(options, words) else { return false };
+    parsed.values.iter().all(|(_, value)| may_be_read(value)) && operands_allowed(rule, &parsed)
 }
 
-fn operands_allowed(rule: &OperandRule, said: &ParsedOptions<'_>) -> bool {
+fn operands_allowed(rule: &OperandRule, parsed: &ParsedOptions<'_>) -> bool {
     match rule {
         OperandRule::Anything | OperandRule::Grammar(_) => false,
         OperandRule::Names => true,
-        OperandRule::Files => all_operands(said, may_be_read),
+        OperandRule::Files => all_operands(parsed, may_be_read),
         OperandRule::AtMost(most) => {
-            said.operands.len() <= *most && !said.option_after_operand && all_operands(said, may_be_read)
+            parsed.operands.len() <= *most
+                && !parsed.option_after_operand
+                && all_operands(parsed, may_be_read)
         }
         OperandRule::SomeFiles => {
-            !said.operands.is_empty() && all_operands(said, |word| word != "-" && may_be_read(word))
+            !parsed.operands.is_empty() && all_operands(parsed, |word| word != "-" && may_be_read(word))
         }
-        OperandRule::Pattern => files_after_pattern(said, may_be_searched),
-        OperandRule::If(holds) => holds(said),
+        OperandRule::Pattern => files_after_pattern(parsed, may_be_searched),
+        OperandRule::If(holds) => holds(parsed),
     }
 }
 
@@ -376,21 +378,21 @@ fn operands_allowed(rule: &OperandRule, said: &ParsedOptions<'_>) -> bool {
 const GREP_SEARCHES: &str = "r R --recursive --dereference-recursive d --directories";
 
 /// Returns true if the operand `path` may be read, and searched if one of `options` is present.
-fn may_read_or_search(said: &ParsedOptions<'_>, options: &'static str, path: &str) -> bool {
-    if said.has_any(options) { may_be_searched(path) } else { may_be_read(path) }
+fn may_read_or_search(parsed: &ParsedOptions<'_>, options: &'static str, path: &str) -> bool {
+    if parsed.has_any(options) { may_be_searched(path) } else { may_be_read(path) }
 }
 
 /// Returns true if all operands except the pattern are known and `fits`. The pattern is the first, unless an option
 /// gives one.
-fn files_after_pattern(said: &ParsedOptions<'_>, fits: impl Fn(&str) -> bool) -> bool {
-    let given = said.values_of(&["e", "f", "--regexp", "--file"]).next().is_some();
-    let mut files = said.operands.iter().skip(usize::from(!given));
+fn files_after_pattern(parsed: &ParsedOptions<'_>, fits: impl Fn(&str) -> bool) -> bool {
+    let given = parsed.values_of(&["e", "f", "--regexp", "--file"]).next().is_some();
+    let mut files = parsed.operands.iter().skip(usize::from(!given));
     files.all(|word| word.is_some_and(&fits))
 }
 
 /// Returns true if every operand is known and `fits`.
-pub(super) fn all_operands(said: &ParsedOptions<'_>, fits: impl Fn(&str) -> bool) -> bool {
-    said.operands.iter().all(|word| word.is_some_and(&fits))
+pub(super) fn all_operands(parsed: &ParsedOptions<'_>, fits: impl Fn(&str) -> bool) -> bool {
+    parsed.operands.iter().all(|word| word.is_some_and(&fits))
 }
 
 /// Returns true if `name` may be a system setting: not an option or a path.

@@ -11,7 +11,8 @@ pub(crate) fn may_be_read(path: &str) -> bool {
     }
     let parts = path_components(path);
     // Behind a symlink `..` may lead elsewhere, so such a path is not resolved here.
-    let winds = path.contains("/..") && path.split('/').any(|part| list_contains("dev proc sys run lock", part));
+    let winds =
+        path.contains("/..") && path.split('/').any(|part| list_contains("dev proc sys run lock", part));
     if winds || parts.contains(&"environ") {
         return false;
     }

@@ -129,7 +129,10 @@ fn prefix_length(argv: &[&str], deep: usize) -> Option<usize> {
         let inner = argv.get(skip..).filter(|inner| inner.first().is_some_and(|word| is_plain_name(word)))?;
         return Some(skip + prefix_length(inner, deep.checked_sub(1)?)?);
     }
-    if BY_SECOND_WORD.iter().any(|(names, firsts)| has(names) && first.is_some_and(|first| list_contains(firsts, first))) {
+    if BY_SECOND_WORD
+        .iter()
+        .any(|(names, firsts)| has(names) && first.is_some_and(|first| list_contains(firsts, first)))
+    {
         return words.get(1).filter(|word| is_plain_name(word)).map(|_| 3);
     }
     if let Some((_, takes)) = BY_SUB_COMMAND.iter().find(|(names, _)| has(names)) {
@@ -153,7 +156,10 @@ pub(crate) fn is_unknown_program(name: &str) -> bool {
     let by_words = BY_SUB_COMMAND.iter().any(|(names, _)| list_contains(names, name))
         || BY_SECOND_WORD.iter().any(|(names, _)| list_contains(names, name))
         || RUNNERS.iter().any(|(names, _)| list_contains(names, name));
-    !by_words && !is_never_alone(name) && !list_contains(SINGLE_PURPOSE, name) && !read_only::lists_program(name)
+    !by_words
+        && !is_never_alone(name)
+        && !list_contains(SINGLE_PURPOSE, name)
+        && !read_only::lists_program(name)
 }
 
 /// Returns true if `word` is a name: not an option, an assignment or free text.

@@ -35,8 +35,8 @@ const LABEL_COMMANDS: &str = ":btT";
 const DELIMITERS: &str = "/|,#@:!%_~+;";
 
 /// Returns true if the scripts in `said` only print and the files are readable.
-pub(super) fn only_prints(said: &ParsedOptions<'_>) -> bool {
-    let (scripts, files) = scripts_and_files(said);
+pub(super) fn only_prints(parsed: &ParsedOptions<'_>) -> bool {
+    let (scripts, files) = scripts_and_files(parsed);
     !scripts.is_empty()
         && scripts.iter().all(|script| script_effect(script) == SedEffect::Print)
         && files.iter().all(|file| file.is_some_and(may_be_read))
@@ -48,7 +48,7 @@ pub(super) fn runs_programs(words: &[MaybeWord<'_>]) -> bool {
     let words: Vec<String> = words.iter().map(|word| expand_abbreviation(word.unwrap_or("?"))).collect();
     let words: Vec<MaybeWord<'_>> = words.iter().map(|word| Some(word.as_str())).collect();
     match scan_options(OPTIONS, &words) {
-        Some(said) => scripts_and_files(&said).0.iter().any(|script| match script_effect(script) {
+        Some(parsed) => scripts_and_files(&parsed).0.iter().any(|script| match script_effect(script) {
             SedEffect::Run => true,
             SedEffect::WriteOrUnknown => may_run(script),
             SedEffect::Print => false,
@@ -98,12 +98,12 @@ fn may_run(script: &str) -> bool {
 }
 
 /// Returns the scripts and the files. An unknown script is omitted, so that the command does not count as print-only.
-fn scripts_and_files<'s, 'a>(said: &'s ParsedOptions<'a>) -> (Vec<&'a str>, &'s [MaybeWord<'a>]) {
-    let mut scripts: Vec<&str> = said.values_of(&["e", "--expression"]).collect();
-    if !scripts.is_empty() || said.values_of(&["f", "--file"]).next().is_some() {
-        return (scripts, &said.operands);
+fn scripts_and_files<'s, 'a>(parsed: &'s ParsedOptions<'a>) -> (Vec<&'a str>, &'s [MaybeWord<'a>]) {
+    let mut scripts: Vec<&str> = parsed.values_of(&["e", "--expression"]).collect();
+    if !scripts.is_empty() || parsed.values_of(&["f", "--file"]).next().is_some() {
+        return (scripts, &parsed.operands);
     }
-    match said.operands.split_first() {
+    match parsed.operands.split_first() {
         Some((first, files)) => {
             scripts.extend(first);
             (scripts, files)

@@ -42,7 +42,8 @@ const CURL: &str = "
 /// Returns true if every URL given to `curl` certainly is this machine.
 fn targets_this_machine(words: &[MaybeWord<'_>]) -> bool {
     let here = |word: &MaybeWord<'_>| word.is_some_and(is_local_url);
-    scan_options(CURL, words).is_some_and(|said| !said.operands.is_empty() && said.operands.iter().all(here))
+    scan_options(CURL, words)
+        .is_some_and(|parsed| !parsed.operands.is_empty() && parsed.operands.iter().all(here))
 }
 
 /// Returns true if `address` is on this machine.
@@ -57,5 +58,6 @@ fn is_local_url(address: &str) -> bool {
 
 /// Returns true if data written to `path` is not stored, or only in `/tmp`.
 fn is_sink(path: &str) -> bool {
-    list_contains("- /dev/null /dev/stdout /dev/stderr", path) || (path.starts_with("/tmp/") && !path.contains(".."))
+    list_contains("- /dev/null /dev/stdout /dev/stderr", path)
+        || (path.starts_with("/tmp/") && !path.contains(".."))
 }

@@ -76,8 +76,7 @@ pub(super) fn commands_in_args<'a>(name: &str, words: &[MaybeWord<'a>]) -> Vec<V
     }
     if name == "git" {
         // The command runs git in several repositories.
-        let rest =
-            after_subcommand("for-each-repo", words).map(|rest| skip_options(rest, "--config", name));
+        let rest = after_subcommand("for-each-repo", words).map(|rest| skip_options(rest, "--config", name));
         return rest.map_or_else(Vec::new, |rest| vec![[&[Some("git")], rest].concat()]);
     }
     let behind = |(names, subs): &(&'static str, &'static str)| {
@@ -128,7 +127,8 @@ fn env_split_commands<'a>(words: &[MaybeWord<'a>]) -> Option<Vec<Vec<MaybeWord<'
     let parts =
         text.split_whitespace().flat_map(|part| part.split("\\_")).map(|part| part.trim_matches(['"', '\'']));
     let split: Vec<MaybeWord<'a>> = parts.map(Some).chain(rest.iter().copied()).collect();
-    let mut found: Vec<_> = (0..split.len().min(MAX_INNER_COMMANDS / 2)).map(|at| split[at..].to_vec()).collect();
+    let mut found: Vec<_> =
+        (0..split.len().min(MAX_INNER_COMMANDS / 2)).map(|at| split[at..].to_vec()).collect();
     // The text may begin with variables and more options.
     found.push(std::iter::once(Some("env")).chain(split).collect());
     Some(found)
@@ -172,9 +172,9 @@ fn commands_at_any_word<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> 
 fn commands_in_texts<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
     let several =
         words.iter().copied().flatten().map(|text| text.split_whitespace().map(Some).collect::<Vec<_>>());
-    let begins = several
-        .filter(|text| text.len() > 1)
-        .flat_map(|text| (0..text.len().min(MAX_INNER_COMMANDS / 2)).map(|at| text[at..].to_vec()).collect::<Vec<_>>());
+    let begins = several.filter(|text| text.len() > 1).flat_map(|text| {
+        (0..text.len().min(MAX_INNER_COMMANDS / 2)).map(|at| text[at..].to_vec()).collect::<Vec<_>>()
+    });
     begins.take(MAX_INNER_COMMANDS / 2).collect()
 }
 

@@ -29,7 +29,10 @@ pub struct MatchedRules<'a> {
 /// specific.
 pub fn strictest<'a>(matched: &[MatchedRule<'a>]) -> Option<MatchedRule<'a>> {
     // `min_by_key` keeps the first of equals; `max_by_key` would keep the last.
-    matched.iter().min_by_key(|matched| Reverse((matched.rule.decision, pattern_length(matched.rule)))).copied()
+    matched
+        .iter()
+        .min_by_key(|matched| Reverse((matched.rule.decision, pattern_length(matched.rule))))
+        .copied()
 }
 
 fn pattern_length(rule: &PolicyRule) -> usize {

@@ -21,7 +21,8 @@ pub(super) fn likely_rules<'a>(rules: &'a RuleSet, words: &[ScriptWord]) -> Vec<
             let Some((names, after)) = pattern.split_first() else { return false };
             let named = names.iter().any(|name| program_name(name) == program);
             named
-                && match_in_order(program, after, rest).is_some_and(|left| !exact || left.iter().all(is_skippable))
+                && match_in_order(program, after, rest)
+                    .is_some_and(|left| !exact || left.iter().all(is_skippable))
         }
         RuleSubject::Command { .. }
         | RuleSubject::Path { .. }

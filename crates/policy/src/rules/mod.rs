@@ -179,10 +179,10 @@ impl RuleSet {
     /// Parses the rules in `text`. `file` is used in faults, and defines the base of a project's relative paths: the
     /// directory of the file, or its parent if the directory is called `.toolgate`.
     pub fn parse(text: &str, file: &Path, layer: RuleLayer) -> Result<Self, RuleFault> {
-        let read = parse::parse_rules(text, file, layer)?;
-        match read.example_results.iter().find_map(|tried| Some((tried, tried.fault.as_ref()?))) {
+        let parsed = parse::parse_rules(text, file, layer)?;
+        match parsed.example_results.iter().find_map(|tried| Some((tried, tried.fault.as_ref()?))) {
             Some((tried, why)) => Err(RuleFault::at(file, (tried.line, tried.column), why.clone())),
-            None => Ok(read.rules.into_iter().collect()),
+            None => Ok(parsed.rules.into_iter().collect()),
         }
     }
 
@@ -209,7 +209,9 @@ impl RuleSet {
     #[must_use]
     pub fn mirror_paths(mut self, from: &Path, to: &Path) -> Self {
         let there = |place: &RulePath| match place {
-            RulePath::Absolute(path) => path.strip_prefix(from).ok().map(|below| RulePath::Absolute(to.join(below))),
+            RulePath::Absolute(path) => {
+                path.strip_prefix(from).ok().map(|below| RulePath::Absolute(to.join(below)))
+            }
             RulePath::Home(_) | RulePath::Glob(_) => None,
         };
         for rule in self.rules.iter_mut().filter(|rule| rule.decision != RuleDecision::Allow) {

@@ -9,7 +9,9 @@ use toml::de::{DeTable, DeValue};
 use super::rule_examples::{self, ExampleResult};
 use super::rule_fault::{LineStarts, RuleFault};
 use super::rule_fields::{RuleFields, RuleSource, nearest_name};
-use super::{MAX_RULE_FILE_BYTES, PathAccess, PolicyRule, RuleDecision, RuleLayer, RuleSubject, rule_subject};
+use super::{
+    MAX_RULE_FILE_BYTES, PathAccess, PolicyRule, RuleDecision, RuleLayer, RuleSubject, rule_subject,
+};
 
 const RULE_KEYS: &[&str] = &[
     "pattern",
@@ -45,7 +47,7 @@ pub(super) fn parse_rules(text: &str, file: &Path, layer: RuleLayer) -> Result<P
         let why = error.message().lines().collect::<Vec<_>>().join(", ");
         source.fault(&error.span().unwrap_or(0..0), why)
     })?;
-    let mut read = ParsedRules { rules: Vec::new(), example_results: Vec::new() };
+    let mut parsed = ParsedRules { rules: Vec::new(), example_results: Vec::new() };
     for (key, value) in document.get_ref() {
         if key.get_ref() != "rule" {
             let why =
@@ -54,35 +56,35 @@ pub(super) fn parse_rules(text: &str, file: &Path, layer: RuleLayer) -> Result<P
         }
         let once = || source.fault(&key.span(), "a rule begins with `[[rule]]`, with two brackets");
         for rule in value.get_ref().as_array().ok_or_else(once)? {
-            parse_rule(&source, rule, &mut read)?;
+            parse_rule(&source, rule, &mut parsed)?;
         }
     }
-    Ok(read)
+    Ok(parsed)
 }
 
 fn parse_rule<'a>(
     source: &'a RuleSource<'a>,
     value: &'a Spanned<DeValue<'a>>,
-    read: &mut ParsedRules,
+    parsed: &mut ParsedRules,
 ) -> Result<(), RuleFault> {
     let not = || source.fault(&value.span(), "a rule is a table: write `[[rule]]` and its keys below");
     let table = value.get_ref().as_table().ok_or_else(not)?;
     let fields = RuleFields { source, table, span: value.span() };
     check_keys(&fields)?;
     let decision = fields.decision()?;
-    let on = rule_subject::parse_subject(&fields, decision)?;
-    check_constraints(&fields, &on, decision)?;
+    let subject = rule_subject::parse_subject(&fields, decision)?;
+    check_constraints(&fields, &subject, decision)?;
     let rule = PolicyRule {
         layer: source.layer,
         file: Arc::clone(&source.file),
         line: source.lines.line_and_column(fields.span.start).0,
-        subject: on,
+        subject,
         decision,
         reason: parse_reason(&fields)?,
         unsandboxed: fields.flag("unsandboxed")?,
     };
-    rule_examples::run_examples(&fields, &rule, &mut read.example_results)?;
-    read.rules.push(rule);
+    rule_examples::run_examples(&fields, &rule, &mut parsed.example_results)?;
+    parsed.rules.push(rule);
     Ok(())
 }
 
@@ -114,14 +116,18 @@ fn check_keys(fields: &RuleFields<'_>) -> Result<(), RuleFault> {
 }
 
 /// Checks the constraints between the fields of a rule.
-fn check_constraints(fields: &RuleFields<'_>, on: &RuleSubject, decision: RuleDecision) -> Result<(), RuleFault> {
+fn check_constraints(
+    fields: &RuleFields<'_>,
+    subject: &RuleSubject,
+    decision: RuleDecision,
+) -> Result<(), RuleFault> {
     let belongs = |key: &str, to: &str| match fields.get(key) {
         Some(_) => {
             Err(fields.fault(&fields.key_span(key), format!("`{key}` belongs to a rule with a `{to}`")))
         }
         None => Ok(()),
     };
-    let (is_command, access) = match on {
+    let (is_command, access) = match subject {
         RuleSubject::Command { .. } => (true, None),
         RuleSubject::Path { access, .. } => (false, Some(*access)),
         RuleSubject::Tool { .. } | RuleSubject::Host { .. } => (false, None),
@@ -154,7 +160,9 @@ fn parse_reason(fields: &RuleFields<'_>) -> Result<Option<String>, RuleFault> {
     let why = match reason {
         _ if reason.trim().is_empty() => "`reason` is empty: say why, or leave it out".to_owned(),
         _ if reason.chars().count() > MAX_REASON_CHARS => {
-            format!("`reason` is longer than {MAX_REASON_CHARS} characters: a model and a person have to read it")
+            format!(
+                "`reason` is longer than {MAX_REASON_CHARS} characters: a model and a person have to read it"
+            )
         }
         _ => return Ok(Some(reason.to_owned())),
     };

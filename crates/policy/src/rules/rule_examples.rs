@@ -27,7 +27,7 @@ pub struct ExampleResult {
 pub(super) fn run_examples(
     fields: &RuleFields<'_>,
     rule: &PolicyRule,
-    tried: &mut Vec<ExampleResult>,
+    results: &mut Vec<ExampleResult>,
 ) -> Result<(), RuleFault> {
     for (list, expected) in [("match", true), ("not_match", false)] {
         let Some(value) = fields.get(list) else { continue };
@@ -48,7 +48,7 @@ pub(super) fn run_examples(
                 }
             };
             let (line, column) = fields.source.lines.line_and_column(example.span().start);
-            tried.push(ExampleResult { rule_line: rule.line, line, column, list, text, fault });
+            results.push(ExampleResult { rule_line: rule.line, line, column, list, text, fault });
         }
     }
     Ok(())
@@ -72,7 +72,9 @@ fn evaluate_example(
         };
         fields.fault(&value.span(), why)
     };
-    if let (Some(words), RuleSubject::Command { pattern, exact }) = (example.get_ref().as_array(), &rule.subject) {
+    if let (Some(words), RuleSubject::Command { pattern, exact }) =
+        (example.get_ref().as_array(), &rule.subject)
+    {
         let word =
             |value: &SpannedValue<'_>| value.get_ref().as_str().map(str::to_owned).ok_or_else(|| not(value));
         let words = words.iter().map(word).collect::<Result<Vec<String>, _>>()?;

@@ -12,7 +12,10 @@ pub(super) fn parse_subject(
     decision: RuleDecision,
 ) -> Result<RuleSubject, RuleFault> {
     if let Some(pattern) = fields.get("pattern") {
-        return Ok(RuleSubject::Command { pattern: parse_pattern(fields, pattern)?, exact: fields.flag("exact")? });
+        return Ok(RuleSubject::Command {
+            pattern: parse_pattern(fields, pattern)?,
+            exact: fields.flag("exact")?,
+        });
     }
     if fields.get("path").is_some() {
         let access = parse_access(fields)?;
@@ -67,7 +70,9 @@ fn parse_pattern(fields: &RuleFields<'_>, pattern: &SpannedValue<'_>) -> Result<
         return Err(fields.fault(&pattern.span(), why));
     }
     if let Some(one_more) = positions.get(MAX_PATTERN_WORDS) {
-        return Err(fields.fault(&one_more.span(), format!("more than {MAX_PATTERN_WORDS} words are too many")));
+        return Err(
+            fields.fault(&one_more.span(), format!("more than {MAX_PATTERN_WORDS} words are too many"))
+        );
     }
     positions.iter().enumerate().map(|(at, position)| parse_alternatives(fields, at, position)).collect()
 }

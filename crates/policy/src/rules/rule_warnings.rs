@@ -32,7 +32,8 @@ fn warning_for(rule: &PolicyRule) -> Option<String> {
             if rule.decision != RuleDecision::Allow {
                 return None;
             }
-            let opened = combinations(pattern).into_iter().find_map(|words| unexpected_allowance(&words, *exact));
+            let opened =
+                combinations(pattern).into_iter().find_map(|words| unexpected_allowance(&words, *exact));
             match (rule.unsandboxed, opened) {
                 (false, opened) => opened,
                 (true, Some(opened)) => Some(format!("outside the sandbox, {opened}")),

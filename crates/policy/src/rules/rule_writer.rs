@@ -41,21 +41,23 @@ pub enum RuleAddition {
 pub fn add_rule(text: &str, file: &Path, rule: &NewRule) -> Result<RuleAddition, RuleFault> {
     let before = RuleSet::parse(text, file, RuleLayer::User)?;
     let is_same = |other: &&PolicyRule| {
-        other.subject == rule.subject && other.decision == rule.decision && other.unsandboxed == rule.unsandboxed
+        other.subject == rule.subject
+            && other.decision == rule.decision
+            && other.unsandboxed == rule.unsandboxed
     };
-    if let Some(there) = before.iter().find(is_same) {
-        return Ok(RuleAddition::AlreadyExists { line: there.line });
+    if let Some(existing) = before.iter().find(is_same) {
+        return Ok(RuleAddition::AlreadyExists { line: existing.line });
     }
     let written = rule.to_string();
     // Distinguishes a fault of the rule itself from a fault of the file.
     let alone = RuleSet::parse(&written, file, RuleLayer::User)
         .map_err(|fault| RuleFault::in_file(file, format!("the new rule is wrong: {}", fault.why)))?;
-    let apart = match text {
+    let separator = match text {
         "" => "",
         _ if text.ends_with('\n') => "\n",
         _ => "\n\n",
     };
-    let text = format!("{text}{apart}{written}");
+    let text = format!("{text}{separator}{written}");
     let after = RuleSet::parse(&text, file, RuleLayer::User).map_err(|fault| {
         let why =
             format!("no rule can be added at its end ({}); write each rule below a `[[rule]]`", fault.why);

@@ -123,68 +123,68 @@ pub(crate) fn are_harmless_letters(letters: &str) -> bool {
 
 /// Collects the commands that the built-in `name` runs.
 pub(crate) fn collect_builtin(
-    walk: &mut CommandCollector,
+    collector: &mut CommandCollector,
     name: &str,
     call: &CommandCall,
-    place: &CommandContext,
+    context: &CommandContext,
 ) {
     let args = &call.words[1..];
-    if HARMLESS_BUILTINS.contains(&name) && place.dialect != ShellDialect::Foreign {
+    if HARMLESS_BUILTINS.contains(&name) && context.dialect != ShellDialect::Foreign {
         return;
     }
-    if place.dialect == ShellDialect::Foreign && evaluates_arithmetic(name) && args.iter().any(may_run) {
-        return walk.add_doubt(&wrappers::display_text(call), "other shells read this differently");
+    if context.dialect == ShellDialect::Foreign && evaluates_arithmetic(name) && args.iter().any(may_run) {
+        return collector.add_doubt(&wrappers::display_text(call), "other shells read this differently");
     }
     let fine = match name {
         _ if HARMLESS_BUILTINS.contains(&name) => true,
-        "builtin" | "command" | "exec" => return collect_prefixed(walk, name, call, place),
-        "eval" => return eval(walk, args, place),
-        "trap" => return trap(walk, args, place),
-        "alias" => alias(walk, args),
-        "[" | "test" => test_builtin::is_harmless(walk, name, args),
+        "builtin" | "command" | "exec" => return collect_prefixed(collector, name, call, context),
+        "eval" => return eval(collector, args, context),
+        "trap" => return trap(collector, args, context),
+        "alias" => alias(collector, args),
+        "[" | "test" => test_builtin::is_harmless(collector, name, args),
         "declare" | "export" | "local" | "readonly" | "typeset" => {
-            variable_builtins::declare(walk, name, args)
+            variable_builtins::declare(collector, name, args)
         }
-        "getopts" => variable_builtins::getopts(walk, args),
-        "let" => variable_builtins::let_arithmetic(walk, args),
+        "getopts" => variable_builtins::getopts(collector, args),
+        "let" => variable_builtins::let_arithmetic(collector, args),
         "compgen" | "complete" => {
-            collect_callback(walk, name, args, place);
+            collect_callback(collector, name, args, context);
             false
         }
         "mapfile" | "readarray" => {
-            collect_callback(walk, name, args, place);
-            variable_builtins::mapfile(walk, args)
+            collect_callback(collector, name, args, context);
+            variable_builtins::mapfile(collector, args)
         }
-        "printf" => variable_builtins::printf(walk, args),
-        "read" => variable_builtins::read(walk, args),
-        "unset" => variable_builtins::unset(walk, args),
+        "printf" => variable_builtins::printf(collector, args),
+        "read" => variable_builtins::read(collector, args),
+        "unset" => variable_builtins::unset(collector, args),
         "set" => set(args),
         "shopt" => {
             // With `failglob`, a pattern that matches no file is an error.
             if args.iter().any(|arg| arg.known_text() == Some("failglob")) {
-                walk.note_possible_error();
+                collector.note_possible_error();
             }
             shopt(args)
         }
-        "hash" | "jobs" => hash(walk, args),
+        "hash" | "jobs" => hash(collector, args),
         "wait" => args.iter().all(|arg| match arg.known_text() {
             Some(word) => !word.starts_with('-') || matches!(word, "-n" | "-f"),
-            None => walk.require_plain(arg),
+            None => collector.require_plain(arg),
         }),
         _ => false,
     };
     if !fine {
-        walk.add_doubt(&wrappers::display_text(call), "this built-in may run anything");
+        collector.add_doubt(&wrappers::display_text(call), "this built-in may run anything");
     }
 }
 
 /// Records the program that `hash -p PATH NAME` gives a name, and returns true if the options run nothing.
-fn hash(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
+fn hash(collector: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     if let [option, path, name] = args
         && option.known_text() == Some("-p")
-        && walk.aliases.len() < MAX_DEPTH
+        && collector.aliases.len() < MAX_DEPTH
     {
-        walk.aliases.push((name.text().to_owned(), path.text().to_owned()));
+        collector.aliases.push((name.text().to_owned(), path.text().to_owned()));
     }
     args.iter().all(|arg| matches!(arg.known_text(), Some(word) if !word.contains(['p', 'x'])))
 }
@@ -204,20 +204,25 @@ fn may_run(arg: &ParsedWord) -> bool {
 }
 
 /// Collects the command that `command`, `builtin` or `exec` runs.
-fn collect_prefixed(walk: &mut CommandCollector, name: &str, call: &CommandCall, place: &CommandContext) {
+fn collect_prefixed(
+    collector: &mut CommandCollector,
+    name: &str,
+    call: &CommandCall,
+    context: &CommandContext,
+) {
     let args = &call.words[1..];
-    if name == "exec" && takes_dashes(args, place) {
-        return walk.add_doubt(&wrappers::display_text(call), "other shells read this differently");
+    if name == "exec" && takes_dashes(args, context) {
+        return collector.add_doubt(&wrappers::display_text(call), "other shells read this differently");
     }
     let options = match name {
         "command" => OptionTable { flags: "pvV", ..OptionTable::NONE },
-        "exec" if place.dialect == ShellDialect::Bash => {
+        "exec" if context.dialect == ShellDialect::Bash => {
             OptionTable { flags: "cl", valued: "a", ..OptionTable::NONE }
         }
         _ => OptionTable::NONE,
     };
     let Some(parsed) = parse_options(args, &options) else {
-        return walk.add_doubt(&wrappers::display_text(call), "an option that is not known");
+        return collector.add_doubt(&wrappers::display_text(call), "an option that is not known");
     };
     if parsed.has("v") || parsed.has("V") {
         return;
@@ -227,30 +232,33 @@ fn collect_prefixed(walk: &mut CommandCollector, name: &str, call: &CommandCall,
         return;
     }
     let by = if name == "exec" { StartedBy::Program } else { StartedBy::Shell };
-    walk.collect_call(&CommandCall { words, more_args: call.more_args, started_by: by }, &place.inside_wrapper(name));
+    collector.collect_call(
+        &CommandCall { words, more_args: call.more_args, started_by: by },
+        &context.inside_wrapper(name),
+    );
 }
 
 /// Returns true if some shell takes an option-like first word for the command: dash knows no options here.
-fn takes_dashes(args: &[ParsedWord], place: &CommandContext) -> bool {
+fn takes_dashes(args: &[ParsedWord], context: &CommandContext) -> bool {
     let dashes = args.first().is_some_and(|arg| arg.prefix.starts_with('-'));
-    dashes && place.dialect != ShellDialect::Bash
+    dashes && context.dialect != ShellDialect::Bash
 }
 
-fn eval(walk: &mut CommandCollector, args: &[ParsedWord], place: &CommandContext) {
-    if takes_dashes(args, place) {
-        return walk.add_doubt(&wrappers::word_texts(args), "other shells read this differently");
+fn eval(collector: &mut CommandCollector, args: &[ParsedWord], context: &CommandContext) {
+    if takes_dashes(args, context) {
+        return collector.add_doubt(&wrappers::word_texts(args), "other shells read this differently");
     }
     let args = if args.first().and_then(ParsedWord::known_text) == Some("--") { &args[1..] } else { args };
     let words: Option<Vec<&str>> = args.iter().map(ParsedWord::known_text).collect();
     match words {
         Some(words) if !words.first().is_some_and(|word| word.starts_with('-')) => {
-            walk.collect_text(&words.join(" "), &place.inside_wrapper("eval"));
+            collector.collect_text(&words.join(" "), &context.inside_wrapper("eval"));
         }
-        _ => walk.add_doubt(&wrappers::word_texts(args), "it runs a text that is not known"),
+        _ => collector.add_doubt(&wrappers::word_texts(args), "it runs a text that is not known"),
     }
 }
 
-fn trap(walk: &mut CommandCollector, args: &[ParsedWord], place: &CommandContext) {
+fn trap(collector: &mut CommandCollector, args: &[ParsedWord], context: &CommandContext) {
     let args = if args.first().and_then(ParsedWord::known_text) == Some("--") { &args[1..] } else { args };
     let Some(first) = args.first() else { return };
     match first.known_text() {
@@ -258,28 +266,34 @@ fn trap(walk: &mut CommandCollector, args: &[ParsedWord], place: &CommandContext
         Some(_) if args.len() == 1 => {}
         Some(script) if !script.starts_with('-') => {
             // The script runs wherever the signal reaches the shell.
-            let mut place = place.inside_wrapper("trap");
-            place.redirects.clear();
-            walk.conditionally(|walk| walk.collect_text(script, &place));
+            let mut context = context.inside_wrapper("trap");
+            context.redirects.clear();
+            collector.conditionally(|walk| walk.collect_text(script, &context));
         }
-        _ => walk.add_doubt(&wrappers::word_texts(args), "it runs a text that is not known"),
+        _ => collector.add_doubt(&wrappers::word_texts(args), "it runs a text that is not known"),
     }
 }
 
 /// Collects the callback script after `-C`, which these built-ins run repeatedly.
-fn collect_callback(walk: &mut CommandCollector, name: &str, args: &[ParsedWord], place: &CommandContext) {
+fn collect_callback(
+    collector: &mut CommandCollector,
+    name: &str,
+    args: &[ParsedWord],
+    context: &CommandContext,
+) {
     let at = args.iter().position(|arg| arg.known_text() == Some("-C"));
     if let Some(script) = at.and_then(|at| args.get(at + 1)).and_then(ParsedWord::known_text) {
-        walk.conditionally(|walk| walk.collect_text(script, &place.inside_wrapper(&format!("{name} -C"))));
+        collector
+            .conditionally(|walk| walk.collect_text(script, &context.inside_wrapper(&format!("{name} -C"))));
     }
 }
 
-fn alias(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
+fn alias(collector: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     for arg in args {
         if let Some((name, value)) = arg.prefix.split_once('=') {
-            walk.note_definition(name);
-            if walk.aliases.len() < MAX_DEPTH {
-                walk.aliases.push((name.to_owned(), value.to_owned()));
+            collector.note_definition(name);
+            if collector.aliases.len() < MAX_DEPTH {
+                collector.aliases.push((name.to_owned(), value.to_owned()));
             }
         }
     }

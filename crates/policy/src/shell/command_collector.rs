@@ -68,25 +68,25 @@ pub(crate) struct CommandCollector {
 }
 
 pub(crate) fn collect_script(text: &str) -> ScriptAnalysis {
-    let mut walk = CommandCollector::default();
-    walk.collect_text(text, &CommandContext::top_level());
-    walk.finish()
+    let mut collector = CommandCollector::default();
+    collector.collect_text(text, &CommandContext::top_level());
+    collector.finish()
 }
 
 pub(crate) fn collect_argv(argv: &[String]) -> ScriptAnalysis {
-    let mut walk = CommandCollector::default();
+    let mut collector = CommandCollector::default();
     if argv.is_empty() || argv.iter().any(|word| word.contains('\0')) {
-        walk.add_doubt("", "it is no command");
+        collector.add_doubt("", "it is no command");
     } else if argv.iter().map(String::len).sum::<usize>() > MAX_SCRIPT_BYTES {
-        walk.add_doubt(&argv[0], "it is too long");
+        collector.add_doubt(&argv[0], "it is too long");
     } else {
         let words = argv.iter().map(|word| ParsedWord::literal(word)).collect();
-        walk.collect_call(
+        collector.collect_call(
             &CommandCall { words, more_args: false, started_by: StartedBy::Program },
             &CommandContext::top_level(),
         );
     }
-    walk.finish()
+    collector.finish()
 }
 
 impl CommandContext {
@@ -105,21 +105,21 @@ impl CommandContext {
 
     /// Returns the context of a command that the wrapper `name` starts here.
     pub(crate) fn inside_wrapper(&self, name: &str) -> Self {
-        let mut place = self.clone();
-        place.wrappers.push(name.to_owned());
-        place.depth += 1;
-        place
+        let mut context = self.clone();
+        context.wrappers.push(name.to_owned());
+        context.depth += 1;
+        context
     }
 
     /// Returns this context with these redirections.
     fn with_redirects(&self, targets: &[RedirectTarget]) -> Self {
-        let mut place = self.clone();
-        place.redirects = targets.iter().filter_map(|target| target.redirect.clone()).collect();
-        place.redirects.extend_from_slice(&self.redirects);
+        let mut context = self.clone();
+        context.redirects = targets.iter().filter_map(|target| target.redirect.clone()).collect();
+        context.redirects.extend_from_slice(&self.redirects);
         if let Some(last) = targets.iter().rev().find(|target| target.is_stdin) {
-            place.has_piped_input = last.has_piped_input;
+            context.has_piped_input = last.has_piped_input;
         }
-        place
+        context
     }
 }
 
@@ -137,7 +137,7 @@ impl CommandCollector {
     }
 
     /// Parses `text` as a script and collects its commands.
-    pub(crate) fn collect_text(&mut self, text: &str, place: &CommandContext) {
+    pub(crate) fn collect_text(&mut self, text: &str, context: &CommandContext) {
         if text.len() > MAX_SCRIPT_BYTES {
             return self.add_doubt(text, "it is too long");
         }
@@ -145,36 +145,38 @@ impl CommandCollector {
         if text.contains(['\0', '\u{1}', '\u{7f}']) {
             return self.add_doubt(text, "it holds a character that no script needs");
         }
-        let mut reader = ScriptParser::new(text, place.dialect, place.depth);
-        match reader.parse_script() {
+        let mut parser = ScriptParser::new(text, context.dialect, context.depth);
+        match parser.parse_script() {
             Ok(script) => {
-                for doubt in std::mem::take(&mut reader.doubts) {
+                for doubt in std::mem::take(&mut parser.doubts) {
                     self.add_doubt(&doubt.text, doubt.why);
                 }
-                self.collect_tree(&script, place);
+                self.collect_tree(&script, context);
             }
             Err(stop) => {
-                let at = reader.at.min(text.len());
+                let at = parser.at.min(text.len());
                 let rest = text[at..].trim();
                 self.record_doubt(if rest.is_empty() { text } else { rest }, stop.0, true);
             }
         }
     }
 
-    fn collect_tree(&mut self, script: &ScriptTree, place: &CommandContext) {
+    fn collect_tree(&mut self, script: &ScriptTree, context: &CommandContext) {
         for chain in
             script.0.split_inclusive(|step| !matches!(step.connector, StepConnector::And | StepConnector::Or))
         {
-            let aside = chain
-                .last()
-                .is_some_and(|last| matches!(last.connector, StepConnector::Background | StepConnector::HeredocSubstitutions));
+            let aside = chain.last().is_some_and(|last| {
+                matches!(last.connector, StepConnector::Background | StepConnector::HeredocSubstitutions)
+            });
             // The first command always runs, unless the whole chain runs in another process.
             let (first, others) = chain.split_at(usize::from(!aside && !chain.is_empty()));
             let background = chain.last().is_some_and(|last| last.connector == StepConnector::Background);
-            let beside = background.then(|| CommandContext { in_background: true, ..place.clone() });
-            let place = beside.as_ref().unwrap_or(place);
-            first.iter().for_each(|step| self.collect_node(&step.node, place));
-            self.conditionally(|walk| others.iter().for_each(|step| walk.collect_node(&step.node, place)));
+            let beside = background.then(|| CommandContext { in_background: true, ..context.clone() });
+            let context = beside.as_ref().unwrap_or(context);
+            first.iter().for_each(|step| self.collect_node(&step.node, context));
+            self.conditionally(|collector| {
+                others.iter().for_each(|step| collector.collect_node(&step.node, context))
+            });
         }
     }
 
@@ -186,29 +188,32 @@ impl CommandCollector {
         done
     }
 
-    fn collect_node(&mut self, node: &SyntaxNode, place: &CommandContext) {
+    fn collect_node(&mut self, node: &SyntaxNode, context: &CommandContext) {
         match node {
-            SyntaxNode::Simple(simple) => self.collect_simple(simple, place),
+            SyntaxNode::Simple(simple) => self.collect_simple(simple, context),
             SyntaxNode::Pipe(nodes) => {
-                let mut place = place.clone();
-                place.in_pipeline |= nodes.len() > 1;
+                let mut context = context.clone();
+                context.in_pipeline |= nodes.len() > 1;
                 for node in nodes {
                     match nodes.len() {
-                        1 => self.collect_node(node, &place),
-                        _ => self.conditionally(|walk| walk.collect_node(node, &place)),
+                        1 => self.collect_node(node, &context),
+                        _ => self.conditionally(|collector| collector.collect_node(node, &context)),
                     }
-                    place.has_piped_input = true;
-                    place.redirects.retain(|redirect| {
+                    context.has_piped_input = true;
+                    context.redirects.retain(|redirect| {
                         !matches!(redirect, ScriptRedirect::Read(_) | ScriptRedirect::Text(_))
                     });
                 }
             }
-            SyntaxNode::Group(group) => self.collect_compound(group, place),
+            SyntaxNode::Group(group) => self.collect_compound(group, context),
             SyntaxNode::Function(name, body) => {
                 self.analysis.defined.push(name.clone());
                 let first = self.analysis.commands.len();
                 self.function_depth += 1;
-                self.collect_node(body, &CommandContext { in_background: false, in_pipeline: false, ..place.clone() });
+                self.collect_node(
+                    body,
+                    &CommandContext { in_background: false, in_pipeline: false, ..context.clone() },
+                );
                 self.function_depth -= 1;
                 if first < self.analysis.commands.len() {
                     self.functions.push((name.clone(), first..self.analysis.commands.len()));
@@ -217,26 +222,26 @@ impl CommandCollector {
         }
     }
 
-    fn collect_compound(&mut self, group: &CompoundCommand, place: &CommandContext) {
-        let inside = place.with_redirects(&group.targets);
+    fn collect_compound(&mut self, group: &CompoundCommand, context: &CommandContext) {
+        let inside = context.with_redirects(&group.targets);
         let first = self.analysis.commands.len();
         // `((…))` and `[[ … ]]` have no other parts.
         if group.parts.is_empty() {
-            self.collect_findings(&group.findings, place);
+            self.collect_findings(&group.findings, context);
         } else {
-            self.collect_parts(group, place, &inside);
+            self.collect_parts(group, context, &inside);
         }
         if self.analysis.commands.len() == first && !group.targets.is_empty() {
             self.push_bare_redirect(&inside);
         }
     }
 
-    fn collect_parts(&mut self, group: &CompoundCommand, place: &CommandContext, inside: &CommandContext) {
+    fn collect_parts(&mut self, group: &CompoundCommand, context: &CommandContext, inside: &CommandContext) {
         let first = self.analysis.commands.len();
-        self.conditionally(|walk| {
-            walk.collect_findings(&group.findings, place);
+        self.conditionally(|collector| {
+            collector.collect_findings(&group.findings, context);
             for part in &group.parts {
-                walk.conditionally(|walk| walk.collect_tree(part, inside));
+                collector.conditionally(|walk| walk.collect_tree(part, inside));
             }
         });
         if group.endless {
@@ -245,23 +250,27 @@ impl CommandCollector {
     }
 
     /// Lists a redirection without a command.
-    fn push_bare_redirect(&mut self, place: &CommandContext) {
-        if place.dialect == ShellDialect::Foreign {
+    fn push_bare_redirect(&mut self, context: &CommandContext) {
+        if context.dialect == ShellDialect::Foreign {
             self.add_doubt("", "zsh runs a command for a redirection alone");
         }
-        if place.redirects.is_empty() {
+        if context.redirects.is_empty() {
             return;
         }
         self.push_command(
-            &CommandCall { words: vec![ParsedWord::literal(":")], more_args: false, started_by: StartedBy::Shell },
-            place,
+            &CommandCall {
+                words: vec![ParsedWord::literal(":")],
+                more_args: false,
+                started_by: StartedBy::Shell,
+            },
+            context,
         );
     }
 
     /// Handles the variable actions and nested scripts of words.
-    fn collect_findings(&mut self, found: &WordFindings, place: &CommandContext) {
+    fn collect_findings(&mut self, found: &WordFindings, context: &CommandContext) {
         self.record_variables(found);
-        self.collect_nested(found, place);
+        self.collect_nested(found, context);
     }
 
     /// Records the variable actions of words.
@@ -269,7 +278,10 @@ impl CommandCollector {
         for fact in &found.facts {
             match fact {
                 VariableFact::Set(name, word, kind) => self.assign(name, word, *kind),
-                VariableFact::Use(..) | VariableFact::BeginConditional | VariableFact::EndConditional | VariableFact::MayFail => {
+                VariableFact::Use(..)
+                | VariableFact::BeginConditional
+                | VariableFact::EndConditional
+                | VariableFact::MayFail => {
                     self.facts.push(fact.clone());
                 }
             }
@@ -277,18 +289,18 @@ impl CommandCollector {
     }
 
     /// Collects the commands of scripts inside words.
-    fn collect_nested(&mut self, found: &WordFindings, place: &CommandContext) {
+    fn collect_nested(&mut self, found: &WordFindings, context: &CommandContext) {
         for inner in &found.nested_scripts {
-            let mut place = place.clone();
-            place.has_piped_input |= inner.has_piped_input;
-            self.conditionally(|walk| walk.collect_tree(&inner.script, &place));
+            let mut context = context.clone();
+            context.has_piped_input |= inner.has_piped_input;
+            self.conditionally(|collector| collector.collect_tree(&inner.script, &context));
         }
     }
 
-    fn collect_simple(&mut self, simple: &SimpleCommand, place: &CommandContext) {
-        let mut own = place.with_redirects(&simple.targets);
+    fn collect_simple(&mut self, simple: &SimpleCommand, context: &CommandContext) {
+        let mut own = context.with_redirects(&simple.targets);
         if simple.words.is_empty() {
-            self.collect_findings(&simple.findings, place);
+            self.collect_findings(&simple.findings, context);
             for (name, word, kind) in &simple.assignments {
                 self.assign(name, word, *kind);
             }
@@ -300,7 +312,9 @@ impl CommandCollector {
         // Words are expanded before the assignments of the command take effect.
         self.record_variables(&simple.findings);
         let name = simple.words[0].known_text();
-        if name == Some("exec") && simple.words.len() == 1 && simple.targets.iter().any(|target| target.is_stdin)
+        if name == Some("exec")
+            && simple.words.len() == 1
+            && simple.targets.iter().any(|target| target.is_stdin)
         {
             self.add_doubt("exec", "it changes what all that follows reads");
         }
@@ -323,41 +337,43 @@ impl CommandCollector {
         if !simple.assignments.is_empty() {
             self.facts.push(VariableFact::EndConditional);
         }
-        self.collect_nested(&simple.findings, place);
+        self.collect_nested(&simple.findings, context);
     }
 
     /// Lists a command and collects the commands that it starts.
-    pub(crate) fn collect_call(&mut self, call: &CommandCall, place: &CommandContext) {
+    pub(crate) fn collect_call(&mut self, call: &CommandCall, context: &CommandContext) {
         let Some(first) = call.words.first() else { return self.add_doubt("", "a command is missing") };
-        if place.depth > MAX_DEPTH {
+        if context.depth > MAX_DEPTH {
             return self.add_doubt(first.text(), "it is nested too deep");
         }
-        self.push_command(call, place);
+        self.push_command(call, context);
         match first.known_text() {
             None => {
                 self.add_doubt(first.text(), "the name of a command is not known");
-                self.list_likely_commands(call, place);
+                self.list_likely_commands(call, context);
             }
             Some(name) if call.started_by == StartedBy::Shell && builtins::is_builtin(name) => {
-                builtins::collect_builtin(self, name, call, place);
+                builtins::collect_builtin(self, name, call, context);
             }
-            Some(name) => self.conditionally(|walk| wrappers::collect_wrapped(walk, name, call, place)),
+            Some(name) => {
+                self.conditionally(|collector| wrappers::collect_wrapped(collector, name, call, context))
+            }
         }
     }
 
     /// Lists a command.
-    pub(crate) fn push_command(&mut self, call: &CommandCall, place: &CommandContext) {
+    pub(crate) fn push_command(&mut self, call: &CommandCall, context: &CommandContext) {
         if self.analysis.commands.len() >= MAX_COMMANDS {
             return self.add_doubt(call.words[0].text(), "there are too many commands");
         }
-        self.relations.record(self.analysis.commands.len(), call, place);
+        self.relations.record(self.analysis.commands.len(), call, context);
         self.analysis.commands.push(ScriptCommand {
             words: call.words.iter().map(|term| term.word.clone()).collect(),
             more_args: call.more_args,
-            variables: place.variables.clone(),
-            redirects: place.redirects.clone(),
-            wrappers: place.wrappers.clone(),
-            has_piped_input: place.has_piped_input,
+            variables: context.variables.clone(),
+            redirects: context.redirects.clone(),
+            wrappers: context.wrappers.clone(),
+            has_piped_input: context.has_piped_input,
             built_in: call.started_by == StartedBy::Shell
                 && call.words[0].known_text().is_some_and(builtins::is_builtin),
         });
@@ -384,9 +400,11 @@ impl CommandCollector {
             let mut changed = false;
             for (name, range) in &self.functions {
                 let is_call = |command: &ScriptCommand| matches!(&command.words[0], ScriptWord::Literal(word) if word == name);
-                let fed = self.analysis.commands.iter().any(|command| command.has_piped_input && is_call(command));
-                for command in
-                    self.analysis.commands[range.clone()].iter_mut().filter(|command| fed && !command.has_piped_input)
+                let fed =
+                    self.analysis.commands.iter().any(|command| command.has_piped_input && is_call(command));
+                for command in self.analysis.commands[range.clone()]
+                    .iter_mut()
+                    .filter(|command| fed && !command.has_piped_input)
                 {
                     command.has_piped_input = true;
                     changed = true;

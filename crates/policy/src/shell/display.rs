@@ -10,7 +10,9 @@ impl fmt::Display for ScriptAnalysis {
         let mut lines: Vec<String> = self.commands.iter().map(ToString::to_string).collect();
         lines.extend(self.assigned.iter().map(|(name, value)| format!("sets {name}={value}")));
         lines.extend(self.defined.iter().map(|name| format!("defines {name}")));
-        lines.extend(self.undecided.iter().map(|it| format!("undecided: {}: {}", it.why, escape_invisible(&it.text))));
+        lines.extend(
+            self.undecided.iter().map(|it| format!("undecided: {}: {}", it.why, escape_invisible(&it.text))),
+        );
         f.write_str(&lines.join("\n"))
     }
 }

@@ -78,7 +78,7 @@ impl ScriptParser<'_> {
 }
 
 /// Checks that evaluating these words runs nothing.
-fn check_group(reader: &mut ScriptParser<'_>, words: &[ParsedWord]) -> ParseResult<()> {
+fn check_group(parser: &mut ScriptParser<'_>, words: &[ParsedWord]) -> ParseResult<()> {
     for (at, term) in words.iter().enumerate() {
         let Some(operator) = term.known_text() else { continue };
         if NUMERIC_OPERATORS.contains(&operator) {
@@ -86,7 +86,7 @@ fn check_group(reader: &mut ScriptParser<'_>, words: &[ParsedWord]) -> ParseResu
                 let side = side
                     .and_then(|side| words.get(side))
                     .ok_or(ParseStop("a condition that is not understood"))?;
-                require_number(reader, side)?;
+                require_number(parser, side)?;
             }
         }
         if matches!(operator, "-v" | "-R") && words.get(at + 1).is_some_and(|name| !is_name(name)) {
@@ -102,14 +102,14 @@ fn is_name(term: &ParsedWord) -> bool {
 }
 
 /// Accepts a number, or a variable that must be one.
-fn require_number(reader: &mut ScriptParser<'_>, term: &ParsedWord) -> ParseResult<()> {
+fn require_number(parser: &mut ScriptParser<'_>, term: &ParsedWord) -> ParseResult<()> {
     if term.kind == ValueKind::Number {
         return Ok(());
     }
     let bare = term.text().trim_matches(['"', '$', '{', '}']);
     match term.variables.as_deref() {
         Some([name]) if name == bare => {
-            reader.findings.facts.push(VariableFact::Use(name.clone(), ValueKind::Number));
+            parser.findings.facts.push(VariableFact::Use(name.clone(), ValueKind::Number));
             Ok(())
         }
         _ => Err(ParseStop("arithmetic on what is not known")),

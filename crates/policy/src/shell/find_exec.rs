@@ -97,9 +97,9 @@ const TESTS_WITH_VALUE: &[&str] = &[
 
 /// Collects the commands that `find` runs. Returns `None` if they are unknown.
 pub(crate) fn collect_find_commands(
-    walk: &mut CommandCollector,
+    collector: &mut CommandCollector,
     call: &CommandCall,
-    place: &CommandContext,
+    context: &CommandContext,
 ) -> Option<()> {
     let args = &call.words[1..];
     let mut at = 0;
@@ -124,7 +124,7 @@ pub(crate) fn collect_find_commands(
             at += values;
         }
     }
-    if call.more_args || (free && !is_unambiguous(walk, args, &commands)) {
+    if call.more_args || (free && !is_unambiguous(collector, args, &commands)) {
         return None;
     }
     for (word, command, more) in commands {
@@ -132,9 +132,9 @@ pub(crate) fn collect_find_commands(
             return None;
         }
         let words = command.iter().map(|word| replace_placeholder(word, "{}")).collect();
-        walk.collect_call(
+        collector.collect_call(
             &CommandCall { words, more_args: more, started_by: StartedBy::Program },
-            &place.inside_wrapper(&format!("find {word}")),
+            &context.inside_wrapper(&format!("find {word}")),
         );
     }
     Some(())
@@ -142,7 +142,7 @@ pub(crate) fn collect_find_commands(
 
 /// Returns true if no unknown word can begin or end a command.
 fn is_unambiguous(
-    walk: &mut CommandCollector,
+    collector: &mut CommandCollector,
     args: &[ParsedWord],
     commands: &[(&str, Vec<ParsedWord>, bool)],
 ) -> bool {
@@ -162,15 +162,21 @@ fn is_unambiguous(
         }
         _ => false,
     };
-    harmless || unknown.into_iter().all(|term| walk.require_plain(term))
+    harmless || unknown.into_iter().all(|term| collector.require_plain(term))
 }
 
 /// Returns the number of values of this word; `None` if it is unknown.
 fn value_count(word: &str) -> Option<usize> {
     match word {
         "-fprintf" => Some(2),
-        _ if TESTS_WITHOUT_VALUE.contains(&word) || !word.starts_with('-') || word.starts_with("-O") => Some(0),
-        _ if TESTS_WITH_VALUE.contains(&word) || (word.starts_with("-newer") && word.len() == "-newerXY".len()) => Some(1),
+        _ if TESTS_WITHOUT_VALUE.contains(&word) || !word.starts_with('-') || word.starts_with("-O") => {
+            Some(0)
+        }
+        _ if TESTS_WITH_VALUE.contains(&word)
+            || (word.starts_with("-newer") && word.len() == "-newerXY".len()) =>
+        {
+            Some(1)
+        }
         _ => None,
     }
 }

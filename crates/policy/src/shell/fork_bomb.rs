@@ -25,15 +25,15 @@ pub(crate) struct CommandRelations {
 
 impl CommandRelations {
     /// Records how the next listed command is reached.
-    pub(crate) fn record(&mut self, at: usize, call: &CommandCall, place: &CommandContext) {
-        let bypasses = place.wrappers.last().is_some_and(|by| matches!(by.as_str(), "command" | "builtin"));
+    pub(crate) fn record(&mut self, at: usize, call: &CommandCall, context: &CommandContext) {
+        let bypasses = context.wrappers.last().is_some_and(|by| matches!(by.as_str(), "command" | "builtin"));
         if call.started_by == StartedBy::Shell && !bypasses {
             self.shell_calls.insert(at);
         }
-        if place.in_background {
+        if context.in_background {
             self.background.insert(at);
         }
-        if place.in_pipeline {
+        if context.in_pipeline {
             self.in_pipeline.insert(at);
         }
     }
@@ -52,7 +52,10 @@ impl CommandCollector {
         let mut grows = self.recursive_calls();
         for body in &self.relations.endless_bodies {
             let body = body.start..body.end.min(self.analysis.commands.len());
-            let waits = |at: usize| !self.relations.background.contains(&at) && has_name_in(&self.analysis.commands[at], WAITING_COMMANDS);
+            let waits = |at: usize| {
+                !self.relations.background.contains(&at)
+                    && has_name_in(&self.analysis.commands[at], WAITING_COMMANDS)
+            };
             if body.clone().any(waits) {
                 continue;
             }
@@ -77,7 +80,8 @@ impl CommandCollector {
         let mut grows = Vec::new();
         for (name, body) in &self.functions {
             let leads_back = callers_of(name, &callees);
-            let is_back = |at: &usize| self.literal_name(*at).is_some_and(|callee| leads_back.contains(callee));
+            let is_back =
+                |at: &usize| self.literal_name(*at).is_some_and(|callee| leads_back.contains(callee));
             let back: Vec<usize> = self.possible_function_calls(body).filter(is_back).collect();
             let aside = back.iter().any(|at| self.relations.background.contains(at));
             let forks = back.iter().filter(|at| self.relations.in_pipeline.contains(at)).count() > 1;

@@ -84,13 +84,14 @@ const PROGRAM_ARGUMENTS: &[&str] = &[
 
 /// Collects the commands that `git` is told to run. Returns `None` if they are unknown.
 pub(crate) fn collect_git_commands(
-    walk: &mut CommandCollector,
+    collector: &mut CommandCollector,
     call: &CommandCall,
-    place: &CommandContext,
+    context: &CommandContext,
 ) -> Option<()> {
     let args = &call.words[1..];
     let parsed = parse_options(args, &GLOBAL_OPTIONS)?;
-    let harmless = |setting: &ParsedWord| HARMLESS_SETTINGS.iter().any(|known| setting.prefix.starts_with(known));
+    let harmless =
+        |setting: &ParsedWord| HARMLESS_SETTINGS.iter().any(|known| setting.prefix.starts_with(known));
     if !parsed.values("c").all(harmless) {
         let named = args.get(parsed.rest).and_then(ParsedWord::known_text).unwrap_or_default();
         let is_meant = |key: &str| key.eq_ignore_ascii_case(&format!("alias.{named}"));
@@ -99,7 +100,7 @@ pub(crate) fn collect_git_commands(
             .filter_map(ParsedWord::known_text)
             .filter_map(|setting| setting.split_once('='));
         set.filter(|(key, _)| is_meant(key)).for_each(|(_, value)| {
-            collect_alias(walk, value, call, parsed.rest, place);
+            collect_alias(collector, value, call, parsed.rest, context);
         });
         return None;
     }
@@ -107,9 +108,9 @@ pub(crate) fn collect_git_commands(
     let name = name.known_text()?;
     let rest = &args[parsed.rest + 1..];
     match name {
-        "bisect" => bisect(walk, rest, call.more_args, place),
-        "rebase" => rebase(walk, rest, call.more_args, place),
-        "submodule" => submodule(walk, rest, call.more_args, place),
+        "bisect" => bisect(collector, rest, call.more_args, context),
+        "rebase" => rebase(collector, rest, call.more_args, context),
+        "submodule" => submodule(collector, rest, call.more_args, context),
         "filter-branch" | "difftool" | "instaweb" | "mergetool" | "send-email" | "shell" | "remote-ext"
         | "web--browse" => None,
         _ if PROGRAM_SUBCOMMANDS.contains(&name) => {
@@ -118,7 +119,7 @@ pub(crate) fn collect_git_commands(
                 Some("-u") => set_upstream,
                 Some(word) => !PROGRAM_ARGUMENTS.iter().any(|program| word.starts_with(program)),
                 // The word may be such an option.
-                None => arg.is_operand() || walk.require_plain(arg),
+                None => arg.is_operand() || collector.require_plain(arg),
             };
             rest.iter().all(&mut fine).then_some(())
         }
@@ -128,31 +129,37 @@ pub(crate) fn collect_git_commands(
 
 /// Collects the commands of an alias set by `value`, for the sub-command at word `at`. The call stays undecided: the
 /// repository may have settings too.
-fn collect_alias(walk: &mut CommandCollector, value: &str, call: &CommandCall, at: usize, place: &CommandContext) {
+fn collect_alias(
+    collector: &mut CommandCollector,
+    value: &str,
+    call: &CommandCall,
+    at: usize,
+    context: &CommandContext,
+) {
     if let Some(script) = value.trim_start().strip_prefix('!') {
         return shell_invocation::collect_started_shell(
-            walk,
+            collector,
             script,
             "git alias",
             ShellDialect::Posix,
-            place,
+            context,
         );
     }
     // An alias may expand to another alias.
     let words = call.words[..=at].iter().cloned().chain(value.split_whitespace().map(ParsedWord::literal));
     let words = words.chain(call.words[at + 1..].iter().skip(1).cloned()).collect();
-    walk.collect_call(
+    collector.collect_call(
         &CommandCall { words, more_args: false, started_by: StartedBy::Program },
-        &place.inside_wrapper("git alias"),
+        &context.inside_wrapper("git alias"),
     );
 }
 
 /// Handles `git bisect run COMMAND …`.
 fn bisect(
-    walk: &mut CommandCollector,
+    collector: &mut CommandCollector,
     rest: &[ParsedWord],
     more: bool,
-    place: &CommandContext,
+    context: &CommandContext,
 ) -> Option<()> {
     let Some(first) = rest.first() else { return (!more).then_some(()) };
     if first.known_text()? != "run" {
@@ -163,19 +170,19 @@ fn bisect(
         return None;
     }
     // Git passes the words to a shell, each quoted.
-    walk.collect_call(
+    collector.collect_call(
         &CommandCall { words, more_args: more, started_by: StartedBy::Program },
-        &place.inside_wrapper("git bisect run"),
+        &context.inside_wrapper("git bisect run"),
     );
     Some(())
 }
 
 /// Handles `git rebase -x TEXT`.
 fn rebase(
-    walk: &mut CommandCollector,
+    collector: &mut CommandCollector,
     rest: &[ParsedWord],
     more: bool,
-    place: &CommandContext,
+    context: &CommandContext,
 ) -> Option<()> {
     if more {
         return None;
@@ -199,17 +206,23 @@ fn rebase(
         }
     }
     for text in texts {
-        shell_invocation::collect_started_shell(walk, text, "git rebase -x", ShellDialect::Posix, place);
+        shell_invocation::collect_started_shell(
+            collector,
+            text,
+            "git rebase -x",
+            ShellDialect::Posix,
+            context,
+        );
     }
     Some(())
 }
 
 /// Handles `git submodule foreach COMMAND …`.
 fn submodule(
-    walk: &mut CommandCollector,
+    collector: &mut CommandCollector,
     rest: &[ParsedWord],
     more: bool,
-    place: &CommandContext,
+    context: &CommandContext,
 ) -> Option<()> {
     let mut words = rest;
     // ends: each round takes a word
@@ -231,18 +244,18 @@ fn submodule(
         [] => None,
         [script] if !more => {
             shell_invocation::collect_started_shell(
-                walk,
+                collector,
                 script.known_text()?,
                 "git submodule foreach",
                 ShellDialect::Posix,
-                place,
+                context,
             );
             Some(())
         }
         words => {
-            walk.collect_call(
+            collector.collect_call(
                 &CommandCall { words: words.to_vec(), more_args: more, started_by: StartedBy::Program },
-                &place.inside_wrapper("git submodule foreach"),
+                &context.inside_wrapper("git submodule foreach"),
             );
             Some(())
         }

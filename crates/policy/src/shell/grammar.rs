@@ -37,10 +37,10 @@ impl ScriptParser<'_> {
         let outer = std::mem::take(&mut self.findings);
         let mut steps = self.parse_steps(stops)?;
         // The substitutions in here-documents.
-        let found = std::mem::replace(&mut self.findings, outer);
-        if !found.nested_scripts.is_empty() || !found.facts.is_empty() {
+        let findings = std::mem::replace(&mut self.findings, outer);
+        if !findings.nested_scripts.is_empty() || !findings.facts.is_empty() {
             steps.push(ScriptStep {
-                node: SyntaxNode::Group(CompoundCommand { findings: found, ..CompoundCommand::default() }),
+                node: SyntaxNode::Group(CompoundCommand { findings, ..CompoundCommand::default() }),
                 connector: StepConnector::HeredocSubstitutions,
             });
         }
@@ -84,15 +84,15 @@ impl ScriptParser<'_> {
         loop {
             let node = self.parse_pipeline()?;
             self.skip_blanks();
-            let join = if self.eat_all("&&") {
+            let connector = if self.eat_all("&&") {
                 StepConnector::And
             } else if self.eat_all("||") {
                 StepConnector::Or
             } else {
                 StepConnector::Then
             };
-            steps.push(ScriptStep { node, connector: join });
-            if join == StepConnector::Then {
+            steps.push(ScriptStep { node, connector });
+            if connector == StepConnector::Then {
                 return Ok(());
             }
             self.skip_lines()?;
@@ -190,9 +190,9 @@ impl ScriptParser<'_> {
                 if !self.at_word_end() {
                     return Err(ParseStop("something that is not understood"));
                 }
-                let found = std::mem::take(&mut self.findings);
-                group.findings.nested_scripts.extend(found.nested_scripts);
-                group.findings.facts.extend(found.facts);
+                let findings = std::mem::take(&mut self.findings);
+                group.findings.nested_scripts.extend(findings.nested_scripts);
+                group.findings.facts.extend(findings.facts);
                 SyntaxNode::Group(group)
             }
             Some(node) => node,
@@ -259,7 +259,8 @@ impl ScriptParser<'_> {
                 let end = rest.find(|c: char| c.is_whitespace() || is_word_end(c)).unwrap_or(rest.len());
                 let word = &rest[..end];
                 let is_job = word.starts_with('%');
-                if self.dialect == ShellDialect::Foreign && (FOREIGN_RESERVED_WORDS.contains(&word) || is_job) {
+                if self.dialect == ShellDialect::Foreign && (FOREIGN_RESERVED_WORDS.contains(&word) || is_job)
+                {
                     return Err(ParseStop("other shells read this differently"));
                 }
                 Ok(())

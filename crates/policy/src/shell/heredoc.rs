@@ -52,34 +52,34 @@ impl ScriptParser<'_> {
     /// Parses a text that is expanded as in double quotes, except that a double quote is literal.
     fn expand_heredoc(&mut self, text: &str) -> ParseResult<ScriptWord> {
         self.one_level_deeper(|outer| {
-            let mut reader = ScriptParser::new(text, outer.dialect, outer.depth);
-            let mut build = WordBuilder::default();
+            let mut parser = ScriptParser::new(text, outer.dialect, outer.depth);
+            let mut builder = WordBuilder::default();
             // ends: each round steps on
-            while let Some(next) = reader.peek() {
+            while let Some(next) = parser.peek() {
                 match next {
-                    '$' => reader.parse_dollar(&mut build, true)?,
-                    '`' => reader.parse_backtick(&mut build, true)?,
+                    '$' => parser.parse_dollar(&mut builder, true)?,
+                    '`' => parser.parse_backtick(&mut builder, true)?,
                     '\\' => {
-                        reader.bump();
-                        match reader.bump_raw() {
-                            Some(next @ ('$' | '`' | '\\')) => build.push(next),
+                        parser.bump();
+                        match parser.bump_raw() {
+                            Some(next @ ('$' | '`' | '\\')) => builder.push(next),
                             Some(next) => {
-                                build.push('\\');
-                                build.push(next);
+                                builder.push('\\');
+                                builder.push(next);
                             }
                             None => return Err(ParseStop("it ends with a backslash")),
                         }
                     }
                     _ => {
-                        reader.bump();
-                        build.push(next);
+                        parser.bump();
+                        builder.push(next);
                     }
                 }
             }
-            outer.doubts.append(&mut reader.doubts);
-            outer.findings.nested_scripts.append(&mut reader.findings.nested_scripts);
-            outer.findings.facts.append(&mut reader.findings.facts);
-            Ok(match build.known_text() {
+            outer.doubts.append(&mut parser.doubts);
+            outer.findings.nested_scripts.append(&mut parser.findings.nested_scripts);
+            outer.findings.facts.append(&mut parser.findings.facts);
+            Ok(match builder.known_text() {
                 Some(known) => ScriptWord::Literal(known.to_owned()),
                 None => ScriptWord::Unknown(text.to_owned()),
             })

@@ -13,7 +13,7 @@ const FORWARDED_PARAMETERS: &[&str] = &["$@", "$*", "$1", "${@}", "${*}", "${1}"
 
 impl CommandCollector {
     /// Lists the likely commands of a call with an unknown name.
-    pub(crate) fn list_likely_commands(&mut self, call: &CommandCall, place: &CommandContext) {
+    pub(crate) fn list_likely_commands(&mut self, call: &CommandCall, context: &CommandContext) {
         // Leaves room for commands that certainly run.
         if self.analysis.commands.len() > MAX_COMMANDS / 2 {
             return;
@@ -30,23 +30,36 @@ impl CommandCollector {
             likely.push(list.split(',').map(str::to_owned).collect());
         } else if let Some(name) = bare.strip_prefix('$') {
             let name = name.trim_matches(['{', '}']).trim_end_matches("[@]");
-            let printed: Vec<ParsedWord> =
-                self.facts.iter().rev().filter_map(|fact| assigned_substitution(fact, name)).take(1).collect();
+            let printed: Vec<ParsedWord> = self
+                .facts
+                .iter()
+                .rev()
+                .filter_map(|fact| assigned_substitution(fact, name))
+                .take(1)
+                .collect();
             for term in printed {
                 let words = [vec![term], call.words[1..].to_vec()].concat();
                 self.push_command(
                     &CommandCall { words, more_args: call.more_args, started_by: StartedBy::Program },
-                    &place.inside_wrapper(bare),
+                    &context.inside_wrapper(bare),
                 );
             }
-            likely.extend(self.facts.iter().rev().filter_map(|fact| assigned_words(fact, name, written)).take(MAX_VALUES));
+            likely.extend(
+                self.facts
+                    .iter()
+                    .rev()
+                    .filter_map(|fact| assigned_words(fact, name, written))
+                    .take(MAX_VALUES),
+            );
         }
         for first in likely.into_iter().filter(|words| words.iter().all(|word| is_plain(word))) {
             let first = first.iter().map(|word| ParsedWord::literal(word));
             let words: Vec<ParsedWord> = first.chain(call.words[1..].iter().cloned()).collect();
             if !words.is_empty() {
                 let likely = CommandCall { words, more_args: call.more_args, started_by: StartedBy::Shell };
-                self.conditionally(|walk| walk.collect_call(&likely, &place.inside_wrapper(bare)));
+                self.conditionally(|collector| {
+                    collector.collect_call(&likely, &context.inside_wrapper(bare))
+                });
             }
         }
     }
@@ -70,9 +83,9 @@ impl CommandCollector {
             for call in self.analysis.commands.iter().filter(is_use) {
                 let value = value.split_whitespace().map(|word| ScriptWord::Literal(word.to_owned()));
                 let words: Vec<ScriptWord> = value.chain(call.words[1..].iter().cloned()).collect();
-                let through = call.wrappers.iter().chain([name]).cloned().collect();
+                let wrappers = call.wrappers.iter().chain([name]).cloned().collect();
                 if !words.is_empty() {
-                    expanded.push(ScriptCommand { words, wrappers: through, built_in: false, ..call.clone() });
+                    expanded.push(ScriptCommand { words, wrappers, built_in: false, ..call.clone() });
                 }
             }
         }
@@ -93,10 +106,10 @@ impl CommandCollector {
             }
             let is_call = |command: &&ScriptCommand| matches!(&command.words[0], ScriptWord::Literal(word) if word == name);
             for call in self.analysis.commands.iter().filter(is_call).filter(|call| call.words.len() > 1) {
-                let through = call.wrappers.iter().chain([name]).cloned().collect();
+                let wrappers = call.wrappers.iter().chain([name]).cloned().collect();
                 passed.push(ScriptCommand {
                     words: call.words[1..].to_vec(),
-                    wrappers: through,
+                    wrappers,
                     built_in: false,
                     ..call.clone()
                 });

@@ -95,7 +95,8 @@ impl ScriptParser<'_> {
             '/' | '^' | ',' => self.doubt_unless_bash(start),
             '@' => {
                 self.doubt_unless_bash(start);
-                let harmless = self.bump().is_some_and(|next| HARMLESS_TRANSFORMS.contains(&next)) && self.eat('}');
+                let harmless =
+                    self.bump().is_some_and(|next| HARMLESS_TRANSFORMS.contains(&next)) && self.eat('}');
                 return if harmless { Ok(()) } else { Err(ParseStop("an expansion that may run its value")) };
             }
             _ => return Err(ParseStop("an expansion that is not understood")),
@@ -142,7 +143,7 @@ impl ScriptParser<'_> {
 
     /// Parses a word up to the closing brace.
     fn parse_operand(&mut self, quoted: bool) -> ParseResult<()> {
-        let mut build = WordBuilder::default();
+        let mut builder = WordBuilder::default();
         // ends: each round steps on
         loop {
             match self.peek() {
@@ -155,14 +156,14 @@ impl ScriptParser<'_> {
                 Some('{' | '(' | '<' | '>') => return Err(ParseStop("an expansion that is not understood")),
                 Some('"') => {
                     self.bump();
-                    self.parse_double_quoted(&mut build)?;
+                    self.parse_double_quoted(&mut builder)?;
                 }
                 Some('\'') => {
                     self.bump();
-                    self.parse_single_quoted(&mut build)?;
+                    self.parse_single_quoted(&mut builder)?;
                 }
-                Some('$') => self.parse_dollar(&mut build, quoted)?,
-                Some('`') => self.parse_backtick(&mut build, quoted)?,
+                Some('$') => self.parse_dollar(&mut builder, quoted)?,
+                Some('`') => self.parse_backtick(&mut builder, quoted)?,
                 Some('\\') => {
                     self.bump();
                     self.bump_raw();

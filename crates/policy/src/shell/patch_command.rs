@@ -35,8 +35,8 @@ pub fn find_patch(argv: &[String]) -> Option<PatchCommand> {
             }
             let dialect =
                 if program_name(shell) == "bash" { ShellDialect::Bash } else { ShellDialect::Posix };
-            let mut reader = ScriptParser::new(script, dialect, 0);
-            let script = reader.parse_script().ok().filter(|_| reader.doubts.is_empty())?;
+            let mut parser = ScriptParser::new(script, dialect, 0);
+            let script = parser.parse_script().ok().filter(|_| parser.doubts.is_empty())?;
             find_in_script(&script)
         }
         _ => None,
@@ -59,9 +59,9 @@ fn find_in_script(script: &ScriptTree) -> Option<PatchCommand> {
 
 /// Returns the `DIR` of `cd DIR`.
 fn cd_directory(node: &SyntaxNode) -> Option<String> {
-    let SyntaxNode::Simple(SimpleCommand { assignments: sets, words, targets, .. }) = node else { return None };
+    let SyntaxNode::Simple(SimpleCommand { assignments, words, targets, .. }) = node else { return None };
     match words.as_slice() {
-        [cd, directory] if cd.known_text() == Some("cd") && sets.is_empty() && targets.is_empty() => {
+        [cd, directory] if cd.known_text() == Some("cd") && assignments.is_empty() && targets.is_empty() => {
             directory
                 .known_text()
                 .filter(|directory| !directory.is_empty() && !directory.starts_with('-'))
@@ -74,7 +74,11 @@ fn cd_directory(node: &SyntaxNode) -> Option<String> {
 /// Returns the text of the patch, which is the only argument or the only redirection.
 fn patch_text(simple: &SimpleCommand) -> Option<String> {
     if !simple.assignments.is_empty()
-        || simple.words.first().and_then(ParsedWord::known_text).is_none_or(|name| !PATCH_COMMANDS.contains(&name))
+        || simple
+            .words
+            .first()
+            .and_then(ParsedWord::known_text)
+            .is_none_or(|name| !PATCH_COMMANDS.contains(&name))
     {
         return None;
     }

@@ -52,7 +52,11 @@ impl ScriptParser<'_> {
         if matches!(&descriptor, DescriptorPrefix::Number(digits) if digits.len() > 1) {
             self.doubt_unless_bash(start);
         }
-        let target = if operator == '<' { self.parse_input(&descriptor)? } else { self.parse_output(&descriptor, both)? };
+        let target = if operator == '<' {
+            self.parse_input(&descriptor)?
+        } else {
+            self.parse_output(&descriptor, both)?
+        };
         targets.push(target);
         Ok(true)
     }
@@ -86,7 +90,7 @@ impl ScriptParser<'_> {
     }
 
     fn parse_input(&mut self, descriptor: &DescriptorPrefix) -> ParseResult<RedirectTarget> {
-        let input = match descriptor {
+        let is_stdin = match descriptor {
             DescriptorPrefix::None => true,
             DescriptorPrefix::Number(digits) => is_zero(digits)?,
             DescriptorPrefix::Named(_) => false,
@@ -97,24 +101,24 @@ impl ScriptParser<'_> {
                 let word = self.parse_target()?.word;
                 return Ok(RedirectTarget {
                     redirect: Some(ScriptRedirect::Text(word)),
-                    is_stdin: input,
+                    is_stdin,
                     has_piped_input: false,
                     verbatim: None,
                 });
             }
-            let tabs = self.eat('-');
-            let end = self.parse_delimiter(tabs)?;
+            let strip_tabs = self.eat('-');
+            let end = self.parse_delimiter(strip_tabs)?;
             self.pending_heredocs.push(end);
             // The text is inserted here once it is read.
             let redirect = Some(ScriptRedirect::Text(ScriptWord::Unknown(String::new())));
-            return Ok(RedirectTarget { redirect, is_stdin: input, has_piped_input: false, verbatim: None });
+            return Ok(RedirectTarget { redirect, is_stdin, has_piped_input: false, verbatim: None });
         }
         if self.eat('&') {
             self.skip_blanks();
             // Another file descriptor may be anything.
-            let fed = input && !matches!(self.peek(), Some('-' | '0'));
+            let has_piped_input = is_stdin && !matches!(self.peek(), Some('-' | '0'));
             self.parse_duplicate(true)?;
-            return Ok(RedirectTarget { redirect: None, is_stdin: input, has_piped_input: fed, verbatim: None });
+            return Ok(RedirectTarget { redirect: None, is_stdin, has_piped_input, verbatim: None });
         }
         let both_ways = self.eat('>');
         if !both_ways
@@ -124,14 +128,14 @@ impl ScriptParser<'_> {
             return Err(ParseStop("zsh may read this as a pattern"));
         }
         let term = self.parse_target()?;
-        let fed = term.text().starts_with("<(");
+        let has_piped_input = term.text().starts_with("<(");
         let redirect =
             if both_ways { ScriptRedirect::ReadWrite(term.word) } else { ScriptRedirect::Read(term.word) };
-        Ok(RedirectTarget { redirect: Some(redirect), is_stdin: input, has_piped_input: fed, verbatim: None })
+        Ok(RedirectTarget { redirect: Some(redirect), is_stdin, has_piped_input, verbatim: None })
     }
 
     fn parse_output(&mut self, descriptor: &DescriptorPrefix, both: bool) -> ParseResult<RedirectTarget> {
-        let input = matches!(descriptor, DescriptorPrefix::Number(digits) if is_zero(digits)?);
+        let is_stdin = matches!(descriptor, DescriptorPrefix::Number(digits) if is_zero(digits)?);
         let redirect = if self.eat('>') {
             Some(ScriptRedirect::Append(self.parse_target()?.word))
         } else if !both && self.eat('&') {
@@ -154,7 +158,7 @@ impl ScriptParser<'_> {
             }
             Some(ScriptRedirect::Write(self.parse_target()?.word))
         };
-        Ok(RedirectTarget { redirect, is_stdin: input, has_piped_input: false, verbatim: None })
+        Ok(RedirectTarget { redirect, is_stdin, has_piped_input: false, verbatim: None })
     }
 
     /// Parses the operand of `<&` and `>&`. Returns the word if it is a file.
@@ -189,7 +193,7 @@ impl ScriptParser<'_> {
     }
 
     /// Parses the delimiter of a here-document.
-    fn parse_delimiter(&mut self, tabs: bool) -> ParseResult<PendingHeredoc> {
+    fn parse_delimiter(&mut self, strip_tabs: bool) -> ParseResult<PendingHeredoc> {
         // A `#` would begin a comment here, so that there is no delimiter.
         self.skip_blanks();
         let start = self.at;
@@ -202,7 +206,7 @@ impl ScriptParser<'_> {
             return Err(ParseStop("a here-document whose end is not known"));
         }
         let quoted = raw.contains(['\'', '"', '\\']);
-        Ok(PendingHeredoc { delimiter: end.to_owned(), quoted, strip_tabs: tabs })
+        Ok(PendingHeredoc { delimiter: end.to_owned(), quoted, strip_tabs })
     }
 }
 

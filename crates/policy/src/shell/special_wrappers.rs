@@ -15,7 +15,11 @@ const XARGS_OPTIONS: OptionTable = OptionTable {
     long_attached: &["eof", "replace", "max-lines"],
 };
 
-pub(crate) fn xargs(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
+pub(crate) fn xargs(
+    collector: &mut CommandCollector,
+    call: &CommandCall,
+    context: &CommandContext,
+) -> Option<()> {
     let args = &call.words[1..];
     let parsed = parse_options(args, &XARGS_OPTIONS)?;
     let mut replaced = None;
@@ -41,10 +45,10 @@ pub(crate) fn xargs(walk: &mut CommandCollector, call: &CommandCall, place: &Com
     if words.is_empty() {
         return None;
     }
-    let mut place = place.inside_wrapper("xargs");
+    let mut context = context.inside_wrapper("xargs");
     // The input of `xargs` is not the input of the command.
-    place.has_piped_input = false;
-    walk.collect_call(&CommandCall { words, more_args: more, started_by: StartedBy::Program }, &place);
+    context.has_piped_input = false;
+    collector.collect_call(&CommandCall { words, more_args: more, started_by: StartedBy::Program }, &context);
     Some(())
 }
 
@@ -71,17 +75,27 @@ const WATCH_OPTIONS: OptionTable = OptionTable {
     long_attached: &["differences"],
 };
 
-pub(crate) fn watch(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
+pub(crate) fn watch(
+    collector: &mut CommandCollector,
+    call: &CommandCall,
+    context: &CommandContext,
+) -> Option<()> {
     let args = &call.words[1..];
     let parsed = parse_options(args, &WATCH_OPTIONS)?;
     if parsed.has("x") || parsed.has("exec") {
-        return collect_from(walk, "watch", call, parsed.rest, place);
+        return collect_from(collector, "watch", call, parsed.rest, context);
     }
     let words: Option<Vec<&str>> = args[parsed.rest..].iter().map(ParsedWord::known_text).collect();
     if call.more_args {
         return None;
     }
-    shell_invocation::collect_started_shell(walk, &words?.join(" "), "watch", ShellDialect::Posix, place);
+    shell_invocation::collect_started_shell(
+        collector,
+        &words?.join(" "),
+        "watch",
+        ShellDialect::Posix,
+        context,
+    );
     Some(())
 }
 
@@ -94,7 +108,11 @@ const FLOCK_OPTIONS: OptionTable = OptionTable {
     long_attached: &[],
 };
 
-pub(crate) fn flock(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
+pub(crate) fn flock(
+    collector: &mut CommandCollector,
+    call: &CommandCall,
+    context: &CommandContext,
+) -> Option<()> {
     let args = &call.words[1..];
     let parsed = parse_options(args, &FLOCK_OPTIONS)?;
     let file = args.get(parsed.rest);
@@ -106,11 +124,11 @@ pub(crate) fn flock(walk: &mut CommandCollector, call: &CommandCall, place: &Com
         Some(Some("-c" | "--command")) => {
             let [script] = &args[parsed.rest + 2..] else { return None };
             let text = script.known_text().filter(|_| !call.more_args)?;
-            shell_invocation::collect_started_shell(walk, text, "flock", ShellDialect::Foreign, place);
+            shell_invocation::collect_started_shell(collector, text, "flock", ShellDialect::Foreign, context);
             Some(())
         }
         Some(Some(word)) if word.starts_with('-') => None,
-        None | Some(Some(_)) => collect_from(walk, "flock", call, parsed.rest + 1, place),
+        None | Some(Some(_)) => collect_from(collector, "flock", call, parsed.rest + 1, context),
     }
 }
 
@@ -133,10 +151,14 @@ const SCRIPT_OPTIONS: OptionTable = OptionTable {
 };
 
 /// Handles `script`, whose options may follow its operand.
-pub(crate) fn script(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
+pub(crate) fn script(
+    collector: &mut CommandCollector,
+    call: &CommandCall,
+    context: &CommandContext,
+) -> Option<()> {
     let commands = permuted_command_text(&call.words[1..], &SCRIPT_OPTIONS, 1)?;
     let text = commands.filter(|_| !call.more_args)?;
-    shell_invocation::collect_started_shell(walk, &text, "script", ShellDialect::Foreign, place);
+    shell_invocation::collect_started_shell(collector, &text, "script", ShellDialect::Foreign, context);
     Some(())
 }
 
@@ -150,16 +172,24 @@ const SU_OPTIONS: OptionTable = OptionTable {
 };
 
 /// Handles `su`, which runs a text in another user's shell.
-pub(crate) fn su(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
+pub(crate) fn su(
+    collector: &mut CommandCollector,
+    call: &CommandCall,
+    context: &CommandContext,
+) -> Option<()> {
     let args: Vec<ParsedWord> =
         call.words[1..].iter().filter(|arg| arg.known_text() != Some("-")).cloned().collect();
     let text = permuted_command_text(&args, &SU_OPTIONS, 1)?.filter(|_| !call.more_args)?;
-    shell_invocation::collect_started_shell(walk, &text, "su", ShellDialect::Foreign, place);
+    shell_invocation::collect_started_shell(collector, &text, "su", ShellDialect::Foreign, context);
     Some(())
 }
 
 /// Returns the single text after `-c`, where options and at most `operands` operands may be mixed.
-fn permuted_command_text(args: &[ParsedWord], options: &OptionTable, operands: usize) -> Option<Option<String>> {
+fn permuted_command_text(
+    args: &[ParsedWord],
+    options: &OptionTable,
+    operands: usize,
+) -> Option<Option<String>> {
     let mut texts: Vec<String> = Vec::new();
     let mut at = 0;
     let mut seen = 0;

@@ -59,7 +59,14 @@ impl ParsedWord {
 
     pub(crate) fn unknown(text: &str, spread: WordSpread) -> Self {
         let word = ScriptWord::Unknown(text.to_owned());
-        Self { word, prefix: String::new(), spread, kind: ValueKind::Any, variables: None, is_assignment: false }
+        Self {
+            word,
+            prefix: String::new(),
+            spread,
+            kind: ValueKind::Any,
+            variables: None,
+            is_assignment: false,
+        }
     }
 
     /// Returns the word, if it is known.

@@ -4,7 +4,7 @@ use crate::shell::command_collector::{CommandCollector, is_loose};
 use crate::shell::syntax_tree::ParsedWord;
 
 /// Returns true if evaluating these words runs nothing, for any value of the unknown words.
-pub(crate) fn is_harmless(walk: &mut CommandCollector, name: &str, args: &[ParsedWord]) -> bool {
+pub(crate) fn is_harmless(collector: &mut CommandCollector, name: &str, args: &[ParsedWord]) -> bool {
     let args = match (name, args) {
         ("[", [rest @ .., last]) if last.known_text() == Some("]") => rest,
         // Without its closing bracket `[` does nothing, unless an unknown word contains the bracket.
@@ -13,7 +13,7 @@ pub(crate) fn is_harmless(walk: &mut CommandCollector, name: &str, args: &[Parse
         }
         _ => args,
     };
-    let one_each = args.iter().all(|arg| !is_loose(arg) || walk.require_plain(arg));
+    let one_each = args.iter().all(|arg| !is_loose(arg) || collector.require_plain(arg));
     let names = args.iter().all(|arg| arg.known_text().is_some() || arg.spread_is_one() || is_loose(arg));
     let looks_up = |arg: &ParsedWord| matches!(arg.known_text(), Some("-v" | "-R"));
     let literal = args.iter().all(|arg| arg.known_text().is_some());

@@ -13,16 +13,16 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Records an assignment of an unknown value to each of these names.
-fn assign_unknown(walk: &mut CommandCollector, names: &[ParsedWord], by: &str) -> bool {
+fn assign_unknown(collector: &mut CommandCollector, names: &[ParsedWord], by: &str) -> bool {
     names.iter().all(|term| {
         let Some(name) = term.known_text().filter(|name| is_name(name)) else { return false };
-        walk.assign(name, &ScriptWord::Unknown(by.to_owned()), ValueKind::Any);
+        collector.assign(name, &ScriptWord::Unknown(by.to_owned()), ValueKind::Any);
         true
     })
 }
 
 /// Handles `declare`, `export` and similar. Their assignments were recorded during parsing.
-pub(crate) fn declare(walk: &mut CommandCollector, name: &str, args: &[ParsedWord]) -> bool {
+pub(crate) fn declare(collector: &mut CommandCollector, name: &str, args: &[ParsedWord]) -> bool {
     let mut options = true;
     // Bash prints an exported function and parses it again.
     let has =
@@ -31,17 +31,17 @@ pub(crate) fn declare(walk: &mut CommandCollector, name: &str, args: &[ParsedWor
         return false;
     }
     // Outside a function `local` fails and sets nothing.
-    if name == "local" && walk.function_depth == 0 {
+    if name == "local" && collector.function_depth == 0 {
         return false;
     }
     let is_array = has('a') || has('A');
     let stays = name == "readonly" || has('r');
     if stays {
-        walk.note_possible_error();
+        collector.note_possible_error();
     }
     args.iter().all(|arg| {
         let Some(word) = arg.known_text() else {
-            return arg.is_assignment && assigns_safely(walk, arg.text(), is_array);
+            return arg.is_assignment && assigns_safely(collector, arg.text(), is_array);
         };
         if options && word.len() > 1 && word.starts_with(['-', '+']) {
             options = word != "--";
@@ -50,12 +50,12 @@ pub(crate) fn declare(walk: &mut CommandCollector, name: &str, args: &[ParsedWor
         }
         options = false;
         if is_array && let Some(name) = word.split('=').next() {
-            walk.note_array(name);
+            collector.note_array(name);
         }
         if !arg.is_assignment && is_name(word) {
             // The variable is empty or unchanged.
             let kind = if stays { ValueKind::Any } else { ValueKind::Number };
-            walk.set_variable_conditionally(word, &ScriptWord::Literal(String::new()), kind);
+            collector.set_variable_conditionally(word, &ScriptWord::Literal(String::new()), kind);
         }
         // A quoted word is an assignment too.
         match word.split_once('=') {
@@ -63,7 +63,7 @@ pub(crate) fn declare(walk: &mut CommandCollector, name: &str, args: &[ParsedWor
             Some((_, value)) if value.starts_with('(') => false,
             Some((name, value)) if !arg.is_assignment && is_name(name) => {
                 let value = ScriptWord::Literal(value.to_owned());
-                walk.assign(name, &value, ValueKind::Any);
+                collector.assign(name, &value, ValueKind::Any);
                 true
             }
             _ => arg.is_assignment || is_name(word),
@@ -72,68 +72,72 @@ pub(crate) fn declare(walk: &mut CommandCollector, name: &str, args: &[ParsedWor
 }
 
 /// Returns true if assigning an unknown value runs nothing. For an array, a value in parentheses is expanded again.
-fn assigns_safely(walk: &mut CommandCollector, text: &str, is_array: bool) -> bool {
+fn assigns_safely(collector: &mut CommandCollector, text: &str, is_array: bool) -> bool {
     let Some((name, value)) = text.split_once('=') else { return false };
     let name = name.trim_end_matches('+');
     // The elements are written out.
     let is_list = value.starts_with('(');
     if is_list || is_array {
-        walk.note_array(name);
+        collector.note_array(name);
     } else {
-        walk.note_declared(name);
+        collector.note_declared(name);
     }
     let is_plain =
         value.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-'));
     is_list || is_plain || !is_array
 }
 
-pub(crate) fn getopts(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
+pub(crate) fn getopts(collector: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     let [letters, name, ..] = args else { return true };
     letters.known_text().is_some_and(|letters| !letters.starts_with('-'))
-        && assign_unknown(walk, std::slice::from_ref(name), "getopts")
+        && assign_unknown(collector, std::slice::from_ref(name), "getopts")
 }
 
 /// Handles `let`: each word is arithmetic.
-pub(crate) fn let_arithmetic(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
+pub(crate) fn let_arithmetic(collector: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     args.iter().all(|arg| {
         let Some(word) = arg.known_text() else { return false };
         let text = format!("{word}))");
-        let mut reader = ScriptParser::new(&text, ShellDialect::Bash, 0);
-        let fine = reader.parse_arithmetic(false).is_ok() && reader.at == text.len();
-        for fact in std::mem::take(&mut reader.findings.facts) {
+        let mut parser = ScriptParser::new(&text, ShellDialect::Bash, 0);
+        let fine = parser.parse_arithmetic(false).is_ok() && parser.at == text.len();
+        for fact in std::mem::take(&mut parser.findings.facts) {
             match fact {
-                VariableFact::Set(name, value, kind) => walk.assign(&name, &value, kind),
-                VariableFact::Use(name, kind) => walk.require_kind(&name, kind),
+                VariableFact::Set(name, value, kind) => collector.assign(&name, &value, kind),
+                VariableFact::Use(name, kind) => collector.require_kind(&name, kind),
                 VariableFact::BeginConditional | VariableFact::EndConditional => {}
-                VariableFact::MayFail => walk.note_possible_error(),
+                VariableFact::MayFail => collector.note_possible_error(),
             }
         }
         fine
     })
 }
 
-pub(crate) fn mapfile(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
+pub(crate) fn mapfile(collector: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     let options = OptionTable { flags: "t", valued: "dnOsu", ..OptionTable::NONE };
     let Some(parsed) = parse_options(args, &options) else { return false };
     let names = &args[parsed.rest..];
-    names.iter().filter_map(ParsedWord::known_text).for_each(|name| walk.note_array(name));
-    names.len() <= 1 && assign_unknown(walk, names, "mapfile")
+    names.iter().filter_map(ParsedWord::known_text).for_each(|name| collector.note_array(name));
+    names.len() <= 1 && assign_unknown(collector, names, "mapfile")
 }
 
-pub(crate) fn read(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
+pub(crate) fn read(collector: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     let options = OptionTable { flags: "rs", valued: "adnNptu", ..OptionTable::NONE };
     let Some(parsed) = parse_options(args, &options) else { return false };
     let array: Vec<ParsedWord> = parsed.values("a").cloned().collect();
-    array.iter().filter_map(ParsedWord::known_text).for_each(|name| walk.note_array(name));
-    assign_unknown(walk, &array, "read") && assign_unknown(walk, &args[parsed.rest..], "read")
+    array.iter().filter_map(ParsedWord::known_text).for_each(|name| collector.note_array(name));
+    assign_unknown(collector, &array, "read") && assign_unknown(collector, &args[parsed.rest..], "read")
 }
 
-pub(crate) fn unset(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
+pub(crate) fn unset(collector: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     args.iter().all(|arg| match arg.known_text() {
         Some("-f" | "-v" | "--") => true,
         Some(name) if is_name(name) => {
             // A variable of a calling function may become visible.
-            walk.set_variable_conditionally(name, &ScriptWord::Literal(String::new()), ValueKind::Number);
+            collector.set_variable_conditionally(
+                name,
+                &ScriptWord::Literal(String::new()),
+                ValueKind::Number,
+            );
             true
         }
         _ => false,
@@ -141,12 +145,12 @@ pub(crate) fn unset(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
 }
 
 /// Handles `printf`, which sets a variable for `-v` and for `%n`.
-pub(crate) fn printf(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
+pub(crate) fn printf(collector: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     let mut args = args;
     if let [option, name, rest @ ..] = args
         && option.known_text() == Some("-v")
     {
-        if !assign_unknown(walk, std::slice::from_ref(name), "printf") {
+        if !assign_unknown(collector, std::slice::from_ref(name), "printf") {
             return false;
         }
         args = rest;
@@ -157,7 +161,9 @@ pub(crate) fn printf(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     }
     let Some(format) = args.first() else { return true };
     match format.known_text() {
-        Some(format) => (dashes || !format.starts_with('-')) && (args.len() == 1 || !has_count_conversion(format)),
+        Some(format) => {
+            (dashes || !format.starts_with('-')) && (args.len() == 1 || !has_count_conversion(format))
+        }
         None => {
             (dashes || format.is_operand() || begins_no_option(format))
                 && (args.len() == 1 && format.spread_is_one())

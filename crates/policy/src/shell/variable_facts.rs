@@ -38,7 +38,7 @@ impl CommandCollector {
 
     /// Records an assignment that may not take effect.
     pub(crate) fn set_variable_conditionally(&mut self, name: &str, word: &ScriptWord, kind: ValueKind) {
-        self.conditionally(|walk| walk.set_variable(name, word, kind));
+        self.conditionally(|collector| collector.set_variable(name, word, kind));
     }
 
     /// Records a possible error, after which the rest of the line does not run.

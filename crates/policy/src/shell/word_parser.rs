@@ -104,7 +104,11 @@ impl WordBuilder {
             }
         } else if self.is_known {
             return ParsedWord::literal(&self.literal);
-        } else if self.numeric_parts == 1 && self.unknown_parts == 1 && !self.has_tail && self.literal.is_empty() {
+        } else if self.numeric_parts == 1
+            && self.unknown_parts == 1
+            && !self.has_tail
+            && self.literal.is_empty()
+        {
             kind = ValueKind::Number;
         }
         ParsedWord {
@@ -134,101 +138,104 @@ impl ScriptParser<'_> {
     pub(crate) fn parse_word(&mut self) -> ParseResult<Option<ParsedWord>> {
         self.peek();
         let start = self.at;
-        let mut build = WordBuilder::default();
+        let mut builder = WordBuilder::default();
         // ends: each round steps on
         while let Some(next) = self.peek() {
             match next {
-                '<' | '>' if self.peek_second() == Some('(') => self.parse_process_substitution(&mut build)?,
+                '<' | '>' if self.peek_second() == Some('(') => {
+                    self.parse_process_substitution(&mut builder)?
+                }
                 _ if is_word_end(next) => break,
-                _ => self.parse_piece(next, &mut build)?,
+                _ => self.parse_piece(next, &mut builder)?,
             }
         }
         let raw = &self.text[start..self.at];
         if !self.pending_heredocs.is_empty() && raw.contains('\n') {
             return Err(ParseStop("a here-document begins in the middle of a word"));
         }
-        if !build.started {
+        if !builder.started {
             return Ok(None);
         }
-        if build.brace_position.is_some() && build.bare_dollar {
+        if builder.brace_position.is_some() && builder.bare_dollar {
             self.add_doubt(start, "braces may make an expansion of this");
         }
-        Ok(Some(build.finish(raw)))
+        Ok(Some(builder.finish(raw)))
     }
 
     /// Parses one part of a word that begins with `next`.
-    fn parse_piece(&mut self, next: char, build: &mut WordBuilder) -> ParseResult<()> {
+    fn parse_piece(&mut self, next: char, builder: &mut WordBuilder) -> ParseResult<()> {
         match next {
             '\'' => {
                 self.bump();
-                self.parse_single_quoted(build)
+                self.parse_single_quoted(builder)
             }
             '"' => {
                 self.bump();
-                self.parse_double_quoted(build)
+                self.parse_double_quoted(builder)
             }
-            '$' => self.parse_dollar(build, false),
-            '`' => self.parse_backtick(build, false),
+            '$' => self.parse_dollar(builder, false),
+            '`' => self.parse_backtick(builder, false),
             '\\' => {
                 self.bump();
                 let escaped = self.bump_raw().ok_or(ParseStop("it ends with a backslash"))?;
-                build.push(escaped);
+                builder.push(escaped);
                 Ok(())
             }
             _ => {
-                self.parse_unquoted(next, build);
+                self.parse_unquoted(next, builder);
                 Ok(())
             }
         }
     }
 
     /// Parses an unquoted character.
-    fn parse_unquoted(&mut self, next: char, build: &mut WordBuilder) {
+    fn parse_unquoted(&mut self, next: char, builder: &mut WordBuilder) {
         let at = self.at;
         self.bump();
-        let after_start = !build.started || build.known_text().is_some_and(|value| value.ends_with(['=', ':']));
+        let after_start =
+            !builder.started || builder.known_text().is_some_and(|value| value.ends_with(['=', ':']));
         match next {
-            '*' | '?' => build.add_unknown(UnknownPart::Path, WordSpread::Names),
+            '*' | '?' => builder.add_unknown(UnknownPart::Path, WordSpread::Names),
             // A single bracket is the command of that name.
-            '[' if build.started || !self.at_word_end() => {
-                build.add_unknown(UnknownPart::Path, WordSpread::Names);
+            '[' if builder.started || !self.at_word_end() => {
+                builder.add_unknown(UnknownPart::Path, WordSpread::Names);
             }
-            '~' if after_start || build.known_text().is_none() => {
-                build.add_unknown(UnknownPart::Path, WordSpread::One);
+            '~' if after_start || builder.known_text().is_none() => {
+                builder.add_unknown(UnknownPart::Path, WordSpread::One);
             }
-            '=' if !build.started && self.dialect == ShellDialect::Foreign => {
+            '=' if !builder.started && self.dialect == ShellDialect::Foreign => {
                 self.add_doubt(at, "zsh replaces this by the path of a program");
-                build.push(next);
+                builder.push(next);
             }
             '{' => {
-                build.brace_position = build.brace_position.or(Some(build.literal.len()));
-                build.push(next);
+                builder.brace_position = builder.brace_position.or(Some(builder.literal.len()));
+                builder.push(next);
             }
             _ => {
                 if next.is_control() || (!next.is_ascii() && !next.is_alphanumeric()) {
                     self.add_doubt(at, "an unusual character without quotes");
                 }
-                build.push(next);
+                builder.push(next);
             }
         }
     }
 
     /// Parses text in single quotes, after the opening quote.
-    pub(crate) fn parse_single_quoted(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
-        build.started = true;
+    pub(crate) fn parse_single_quoted(&mut self, builder: &mut WordBuilder) -> ParseResult<()> {
+        builder.started = true;
         // ends: each round steps on
         loop {
             match self.bump_raw() {
                 None => return Err(ParseStop("a quote that does not end")),
                 Some('\'') => return Ok(()),
-                Some(next) => build.push(next),
+                Some(next) => builder.push(next),
             }
         }
     }
 
     /// Parses text in double quotes, after the opening quote.
-    pub(crate) fn parse_double_quoted(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
-        build.started = true;
+    pub(crate) fn parse_double_quoted(&mut self, builder: &mut WordBuilder) -> ParseResult<()> {
+        builder.started = true;
         // ends: each round steps on
         loop {
             match self.peek() {
@@ -237,36 +244,36 @@ impl ScriptParser<'_> {
                     self.bump();
                     return Ok(());
                 }
-                Some('$') => self.parse_dollar(build, true)?,
-                Some('`') => self.parse_backtick(build, true)?,
+                Some('$') => self.parse_dollar(builder, true)?,
+                Some('`') => self.parse_backtick(builder, true)?,
                 Some('\\') => {
                     self.bump();
                     match self.bump_raw() {
-                        Some(next @ ('$' | '`' | '"' | '\\')) => build.push(next),
+                        Some(next @ ('$' | '`' | '"' | '\\')) => builder.push(next),
                         Some(next) => {
-                            build.push('\\');
-                            build.push(next);
+                            builder.push('\\');
+                            builder.push(next);
                         }
                         None => return Err(ParseStop("a quote that does not end")),
                     }
                 }
                 Some(next) => {
                     self.bump();
-                    build.push(next);
+                    builder.push(next);
                 }
             }
         }
     }
 
     /// Parses `<(…)` or `>(…)`.
-    fn parse_process_substitution(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
+    fn parse_process_substitution(&mut self, builder: &mut WordBuilder) -> ParseResult<()> {
         let start = self.at;
-        let fed = self.bump() == Some('>');
+        let has_piped_input = self.bump() == Some('>');
         self.bump();
         self.doubt_unless_bash(start);
         let script = self.parse_substitution()?;
-        self.findings.nested_scripts.push(NestedScript { script, has_piped_input: fed });
-        build.add_unknown(UnknownPart::Path, WordSpread::One);
+        self.findings.nested_scripts.push(NestedScript { script, has_piped_input });
+        builder.add_unknown(UnknownPart::Path, WordSpread::One);
         Ok(())
     }
 
@@ -275,25 +282,26 @@ impl ScriptParser<'_> {
         let outer = (std::mem::take(&mut self.findings), std::mem::take(&mut self.pending_heredocs));
         let bodies = std::mem::take(&mut self.heredoc_bodies);
         let start = self.at;
-        let script = self.one_level_deeper(|reader| {
-            let mut script = reader.parse_list(&[])?;
-            let bodies = std::mem::take(&mut reader.heredoc_bodies);
+        let script = self.one_level_deeper(|parser| {
+            let mut script = parser.parse_list(&[])?;
+            let bodies = std::mem::take(&mut parser.heredoc_bodies);
             let alone = match script.0.as_slice() {
                 [only] => matches!(only.node, SyntaxNode::Simple(_)),
                 [only, aside] => {
-                    matches!(only.node, SyntaxNode::Simple(_)) && aside.connector == StepConnector::HeredocSubstitutions
+                    matches!(only.node, SyntaxNode::Simple(_))
+                        && aside.connector == StepConnector::HeredocSubstitutions
                 }
                 _ => false,
             };
             // Bash 5.2 regenerates the script before it runs it, and may drop separators.
             if !bodies.is_empty() && !alone {
-                reader.add_doubt(start, "a here-document among other commands in a substitution");
+                parser.add_doubt(start, "a here-document among other commands in a substitution");
             }
             crate::shell::grammar::fill_heredocs(&mut script, &mut bodies.into_iter());
-            if !reader.pending_heredocs.is_empty() {
+            if !parser.pending_heredocs.is_empty() {
                 return Err(ParseStop("a here-document that begins after its substitution"));
             }
-            if reader.eat(')') { Ok(script) } else { Err(ParseStop("a substitution that does not end")) }
+            if parser.eat(')') { Ok(script) } else { Err(ParseStop("a substitution that does not end")) }
         })?;
         (self.findings, self.pending_heredocs) = outer;
         self.heredoc_bodies = bodies;
@@ -301,7 +309,7 @@ impl ScriptParser<'_> {
     }
 
     /// Parses a substitution in backticks.
-    pub(crate) fn parse_backtick(&mut self, build: &mut WordBuilder, quoted: bool) -> ParseResult<()> {
+    pub(crate) fn parse_backtick(&mut self, builder: &mut WordBuilder, quoted: bool) -> ParseResult<()> {
         self.bump();
         let mut script = String::new();
         // ends: each round steps on
@@ -320,16 +328,16 @@ impl ScriptParser<'_> {
         }
         let script = self.parse_sub_script(&script)?;
         self.findings.nested_scripts.push(NestedScript { script, has_piped_input: false });
-        build.add_unknown(UnknownPart::Other, if quoted { WordSpread::One } else { WordSpread::Any });
+        builder.add_unknown(UnknownPart::Other, if quoted { WordSpread::One } else { WordSpread::Any });
         Ok(())
     }
 
     /// Parses `text` as a separate script.
     fn parse_sub_script(&mut self, text: &str) -> ParseResult<crate::shell::syntax_tree::ScriptTree> {
         self.one_level_deeper(|outer| {
-            let mut reader = ScriptParser::new(text, outer.dialect, outer.depth);
-            let script = reader.parse_script()?;
-            outer.doubts.append(&mut reader.doubts);
+            let mut parser = ScriptParser::new(text, outer.dialect, outer.depth);
+            let script = parser.parse_script()?;
+            outer.doubts.append(&mut parser.doubts);
             Ok(script)
         })
     }

@@ -96,7 +96,11 @@ const PRLIMIT_RESOURCES: &[&str] = &[
 pub(crate) const ROWS: &[WrapperRow] = &[
     row(
         "chroot",
-        OptionTable { long_flags: &["skip-chdir"], long_valued: &["groups", "userspec"], ..OptionTable::NONE },
+        OptionTable {
+            long_flags: &["skip-chdir"],
+            long_valued: &["groups", "userspec"],
+            ..OptionTable::NONE
+        },
         1,
         WithoutCommand::Shell,
     ),
@@ -258,7 +262,7 @@ const fn row(
     names: &'static str,
     options: OptionTable,
     operands: usize,
-    alone: WithoutCommand,
+    without_command: WithoutCommand,
 ) -> WrapperRow {
-    WrapperRow { names, options, operands, without_command: alone }
+    WrapperRow { names, options, operands, without_command }
 }

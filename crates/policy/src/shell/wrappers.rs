@@ -60,62 +60,62 @@ pub(crate) fn word_texts(words: &[ParsedWord]) -> String {
 
 /// Collects the commands that the program `name` starts, if it is a wrapper.
 pub(crate) fn collect_wrapped(
-    walk: &mut CommandCollector,
+    collector: &mut CommandCollector,
     name: &str,
     call: &CommandCall,
-    place: &CommandContext,
+    context: &CommandContext,
 ) {
     let name = program_name(name);
     let fine = match name {
-        "env" => env(walk, call, place),
-        "sudo" => sudo(walk, call, place),
-        "xargs" => special_wrappers::xargs(walk, call, place),
-        "watch" => special_wrappers::watch(walk, call, place),
-        "flock" => special_wrappers::flock(walk, call, place),
-        "script" => special_wrappers::script(walk, call, place),
-        "su" => special_wrappers::su(walk, call, place),
-        "busybox" => busybox(walk, call, place),
-        "find" => find_exec::collect_find_commands(walk, call, place),
-        "git" => git_exec::collect_git_commands(walk, call, place),
-        "command" => command(walk, call, place),
+        "env" => env(collector, call, context),
+        "sudo" => sudo(collector, call, context),
+        "xargs" => special_wrappers::xargs(collector, call, context),
+        "watch" => special_wrappers::watch(collector, call, context),
+        "flock" => special_wrappers::flock(collector, call, context),
+        "script" => special_wrappers::script(collector, call, context),
+        "su" => special_wrappers::su(collector, call, context),
+        "busybox" => busybox(collector, call, context),
+        "find" => find_exec::collect_find_commands(collector, call, context),
+        "git" => git_exec::collect_git_commands(collector, call, context),
+        "command" => command(collector, call, context),
         _ if shell_invocation::is_shell(name) => {
-            shell_invocation::collect_shell_script(walk, name, call, place)
+            shell_invocation::collect_shell_script(collector, name, call, context)
         }
         _ => match ROWS.iter().find(|row| row.has_name(name)) {
-            Some(row) => collect_simple_wrapper(walk, row, name, call, place),
+            Some(row) => collect_simple_wrapper(collector, row, name, call, context),
             None => (!OPAQUE_WRAPPERS.contains(&name) || call.words.len() == 1).then_some(()),
         },
     };
     if fine.is_none() {
-        walk.add_doubt(&display_text(call), "what this starts is not known");
+        collector.add_doubt(&display_text(call), "what this starts is not known");
     }
 }
 
 /// Collects the command that begins at argument `at`.
 pub(crate) fn collect_from(
-    walk: &mut CommandCollector,
+    collector: &mut CommandCollector,
     name: &str,
     call: &CommandCall,
     at: usize,
-    place: &CommandContext,
+    context: &CommandContext,
 ) -> Option<()> {
     let words = call.words.get(at + 1..).unwrap_or_default().to_vec();
     if words.is_empty() {
         return (!call.more_args).then_some(());
     }
-    walk.collect_call(
+    collector.collect_call(
         &CommandCall { words, more_args: call.more_args, started_by: StartedBy::Program },
-        &place.inside_wrapper(name),
+        &context.inside_wrapper(name),
     );
     Some(())
 }
 
 fn collect_simple_wrapper(
-    walk: &mut CommandCollector,
+    collector: &mut CommandCollector,
     row: &WrapperRow,
     name: &str,
     call: &CommandCall,
-    place: &CommandContext,
+    context: &CommandContext,
 ) -> Option<()> {
     let args = &call.words[1..];
     let parsed = parse_options(args, &row.options)?;
@@ -140,15 +140,15 @@ fn collect_simple_wrapper(
     if at >= args.len() && row.without_command == WithoutCommand::Shell {
         return None;
     }
-    collect_from(walk, name, call, at, place)
+    collect_from(collector, name, call, at, context)
 }
 
 /// Adds the assignments `NAME=value` from position `at` to `place`, and returns their end.
 fn take_assignments(
-    walk: &mut CommandCollector,
+    collector: &mut CommandCollector,
     args: &[ParsedWord],
     mut at: usize,
-    place: &mut CommandContext,
+    context: &mut CommandContext,
 ) -> Option<usize> {
     // ends: each round takes a word
     while let Some(arg) = args.get(at) {
@@ -167,8 +167,8 @@ fn take_assignments(
         } else {
             ValueKind::Any
         };
-        walk.set_variable(name, &value, kind);
-        place.variables.push((name.to_owned(), value));
+        collector.set_variable(name, &value, kind);
+        context.variables.push((name.to_owned(), value));
         at += 1;
     }
     Some(at)
@@ -183,12 +183,12 @@ const ENV_OPTIONS: OptionTable = OptionTable {
     long_attached: &["block-signal", "default-signal", "ignore-signal"],
 };
 
-fn env(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
+fn env(collector: &mut CommandCollector, call: &CommandCall, context: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
     let parsed = parse_options(args, &ENV_OPTIONS)?;
-    let mut inner = place.clone();
+    let mut inner = context.clone();
     for name in parsed.values("u").chain(parsed.values("unset")) {
-        walk.set_variable(name.known_text()?, &ScriptWord::Literal(String::new()), ValueKind::Plain);
+        collector.set_variable(name.known_text()?, &ScriptWord::Literal(String::new()), ValueKind::Plain);
     }
     let split: Vec<&ParsedWord> = parsed.values("S").chain(parsed.values("split-string")).collect();
     if let Some(text) = split.first() {
@@ -198,24 +198,24 @@ fn env(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) 
         if !is_last || args[parsed.rest - 1].known_text() == Some("--") {
             return None;
         }
-        return env_split(walk, text, split.len(), &args[parsed.rest..], call, place);
+        return env_split(collector, text, split.len(), &args[parsed.rest..], call, context);
     }
     let mut at = parsed.rest;
     if args.get(at).and_then(ParsedWord::known_text) == Some("-") {
         at += 1;
     }
-    let at = take_assignments(walk, args, at, &mut inner)?;
-    collect_from(walk, "env", call, at, &inner)
+    let at = take_assignments(collector, args, at, &mut inner)?;
+    collect_from(collector, "env", call, at, &inner)
 }
 
 /// Handles `env -S`: splits a text of plain words at spaces, and parses the result like arguments.
 fn env_split(
-    walk: &mut CommandCollector,
+    collector: &mut CommandCollector,
     text: &ParsedWord,
     count: usize,
     rest: &[ParsedWord],
     call: &CommandCall,
-    place: &CommandContext,
+    context: &CommandContext,
 ) -> Option<()> {
     let text = text.known_text()?;
     let simple = |c: char| {
@@ -227,13 +227,16 @@ fn env_split(
     }
     let words: Vec<ParsedWord> =
         words.into_iter().map(ParsedWord::literal).chain(rest.iter().cloned()).collect();
-    let mut inner = place.inside_wrapper("env");
-    let at = take_assignments(walk, &words, 0, &mut inner)?;
+    let mut inner = context.inside_wrapper("env");
+    let at = take_assignments(collector, &words, 0, &mut inner)?;
     let words = words.get(at..).unwrap_or_default().to_vec();
     if words.is_empty() {
         return (!call.more_args).then_some(());
     }
-    walk.collect_call(&CommandCall { words, more_args: call.more_args, started_by: StartedBy::Program }, &inner);
+    collector.collect_call(
+        &CommandCall { words, more_args: call.more_args, started_by: StartedBy::Program },
+        &inner,
+    );
     Some(())
 }
 
@@ -254,16 +257,16 @@ const SUDO_OPTIONS: OptionTable = OptionTable {
     long_attached: &[],
 };
 
-fn sudo(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
+fn sudo(collector: &mut CommandCollector, call: &CommandCall, context: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
     let parsed = parse_options(args, &SUDO_OPTIONS)?;
-    let mut inner = place.clone();
-    let at = take_assignments(walk, args, parsed.rest, &mut inner)?;
-    collect_from(walk, "sudo", call, at, &inner)
+    let mut inner = context.clone();
+    let at = take_assignments(collector, args, parsed.rest, &mut inner)?;
+    collect_from(collector, "sudo", call, at, &inner)
 }
 
 /// Handles `busybox`, whose applets have other options than the programs of the same name.
-fn busybox(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
+fn busybox(collector: &mut CommandCollector, call: &CommandCall, context: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
     let Some(applet) = args.first() else { return (!call.more_args).then_some(()) };
     let name = applet.known_text().filter(|name| !name.starts_with('-'))?;
@@ -277,11 +280,11 @@ fn busybox(walk: &mut CommandCollector, call: &CommandCall, place: &CommandConte
     if is_wrapper && !known_here {
         return None;
     }
-    collect_from(walk, "busybox", call, 0, place)
+    collect_from(collector, "busybox", call, 0, context)
 }
 
 /// Handles the program `command`, which equals the shell built-in.
-fn command(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
+fn command(collector: &mut CommandCollector, call: &CommandCall, context: &CommandContext) -> Option<()> {
     let parsed = parse_options(&call.words[1..], &OptionTable { flags: "pvV", ..OptionTable::NONE })?;
     if parsed.has("v") || parsed.has("V") {
         return Some(());
@@ -290,9 +293,9 @@ fn command(walk: &mut CommandCollector, call: &CommandCall, place: &CommandConte
     if words.is_empty() {
         return (!call.more_args).then_some(());
     }
-    walk.collect_call(
+    collector.collect_call(
         &CommandCall { words, more_args: call.more_args, started_by: StartedBy::Shell },
-        &place.inside_wrapper("command"),
+        &context.inside_wrapper("command"),
     );
     Some(())
 }

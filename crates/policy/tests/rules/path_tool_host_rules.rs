@@ -15,7 +15,8 @@ fn paths_are_from_the_root_the_home_or_the_project() {
     let text =
         "[[rule]]\npath = [\"/a/../b/\", \"~/c/./d\", \"docs\", \"../x\", \".\"]\ndecision = \"forbid\"\n";
     let rules = parse(text, RuleLayer::Project).unwrap();
-    let Some(PolicyRule { subject: RuleSubject::Path { paths, access }, .. }) = rules.path_rules().next() else {
+    let Some(PolicyRule { subject: RuleSubject::Path { paths, access }, .. }) = rules.path_rules().next()
+    else {
         panic!()
     };
     assert_eq!(*access, PathAccess::Write);

@@ -10,7 +10,13 @@ fn command(words: &[&str]) -> NewRule {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let pattern = words.iter().map(|word| vec![word.clone()]).collect();
     let on = RuleSubject::Command { pattern, exact: false };
-    NewRule { subject: on, decision: RuleDecision::Allow, reason: None, unsandboxed: false, example: Some(words) }
+    NewRule {
+        subject: on,
+        decision: RuleDecision::Allow,
+        reason: None,
+        unsandboxed: false,
+        example: Some(words),
+    }
 }
 
 fn added(text: &str, rule: &NewRule) -> Result<RuleAddition, RuleFault> {

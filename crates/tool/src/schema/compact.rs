@@ -90,10 +90,9 @@ fn drop_description(schema: &mut JsonSchema, depth: usize, from: usize) {
 
 fn drop_long_data(schema: &mut JsonSchema) {
     schema.notes.default = None;
-    schema
-        .values
-        .choices
-        .take_if(|choices| choices.len() > MAX_KEPT_CHOICES || !fits_json_bytes(choices, MAX_KEPT_CHOICES_BYTES));
+    schema.values.choices.take_if(|choices| {
+        choices.len() > MAX_KEPT_CHOICES || !fits_json_bytes(choices, MAX_KEPT_CHOICES_BYTES)
+    });
 }
 
 fn drop_references(root: &mut JsonSchema) {

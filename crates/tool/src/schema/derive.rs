@@ -55,23 +55,25 @@ fn drop_null(property: &mut JsonSchema) {
 
 /// Merges a `oneOf` of string constants into one `enum`. The descriptions of the variants go into the description.
 fn fold_variants(schema: &mut JsonSchema) {
-    let Some(words) = schema.combined.one_of.iter().map(string_constants).collect::<Option<Vec<_>>>() else { return };
+    let Some(words) = schema.combined.one_of.iter().map(string_constants).collect::<Option<Vec<_>>>() else {
+        return;
+    };
     if words.is_empty() || !(schema.types.is_empty() || schema.types == [JsonType::String]) {
         return;
     }
-    let mut told: Vec<String> = Vec::new();
+    let mut descriptions: Vec<String> = Vec::new();
     for (words, branch) in words.iter().zip(&schema.combined.one_of) {
         if let ([Value::String(word)], Some(description)) = (*words, &branch.notes.description) {
             let line = description.split_whitespace().collect::<Vec<_>>().join(" ");
-            told.push(format!("`{word}`: {}", line.trim_end_matches('.')));
+            descriptions.push(format!("`{word}`: {}", line.trim_end_matches('.')));
         }
     }
     let choices = words.concat();
     schema.types = vec![JsonType::String];
     schema.values.choices = Some(choices);
     schema.combined.one_of.clear();
-    let told = Some(told.join("; ")).filter(|told| !told.is_empty());
-    schema.notes.description = match (schema.notes.description.take(), told) {
+    let descriptions = Some(descriptions.join("; ")).filter(|told| !told.is_empty());
+    schema.notes.description = match (schema.notes.description.take(), descriptions) {
         (Some(own), Some(told)) => Some(format!("{own} {told}")),
         (own, told) => own.or(told),
     };

@@ -59,7 +59,11 @@ fn write_values<M: SerializeMap>(map: &mut M, schema: &JsonSchema) -> Result<(),
 }
 
 /// Writes the object keywords. Some model APIs reject an object type without `properties`, so it is always written.
-fn write_object<M: SerializeMap>(map: &mut M, typed: bool, object: Option<&ObjectSchema>) -> Result<(), M::Error> {
+fn write_object<M: SerializeMap>(
+    map: &mut M,
+    typed: bool,
+    object: Option<&ObjectSchema>,
+) -> Result<(), M::Error> {
     let empty = ObjectSchema::default();
     let ObjectSchema { properties, required, additional } = object.unwrap_or(&empty);
     if typed || !properties.is_empty() {

@@ -20,8 +20,8 @@ pub(super) struct ReferencedDefs<'a> {
 
 impl<'a> ReferencedDefs<'a> {
     pub(super) fn new(document: &'a Value) -> Self {
-        let (names, taken, repeats) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
-        Self { document, names, used_names: taken, name_counts: repeats, queue: VecDeque::new() }
+        let (names, used_names, name_counts) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
+        Self { document, names, used_names, name_counts, queue: VecDeque::new() }
     }
 
     /// Returns the normalized form of `reference`; `None` if it is external or points nowhere.
@@ -51,8 +51,11 @@ impl<'a> ReferencedDefs<'a> {
     /// Creates an unused name that needs no escaping in a pointer.
     fn unused_name(&mut self, token: &str) -> String {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
-        let base: String =
-            token.chars().take(MAX_NAME_CHARS).map(|letter| if plain(letter) { letter } else { '_' }).collect();
+        let base: String = token
+            .chars()
+            .take(MAX_NAME_CHARS)
+            .map(|letter| if plain(letter) { letter } else { '_' })
+            .collect();
         let base = if base.is_empty() { "_".to_owned() } else { base };
         let mut name = base.clone();
         let count = self.name_counts.entry(base.clone()).or_insert(1);
@@ -82,7 +85,11 @@ fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
-        bytes.push(if byte == b'%' { 16 * hex_digit(rest.next()?)? + hex_digit(rest.next()?)? } else { byte });
+        bytes.push(if byte == b'%' {
+            16 * hex_digit(rest.next()?)? + hex_digit(rest.next()?)?
+        } else {
+            byte
+        });
     }
     String::from_utf8(bytes).ok()
 }
@@ -98,18 +105,18 @@ fn hex_digit(digit: u8) -> Option<u8> {
 
 /// Follows `tokens`; stops at a nested `$id`, below which pointers start from another root.
 fn follow_pointer<'a>(document: &'a Value, tokens: &[String]) -> Option<&'a Value> {
-    let mut place = document;
+    let mut node = document;
     for (depth, token) in tokens.iter().enumerate() {
-        if depth > 0 && has_own_id(place) {
+        if depth > 0 && has_own_id(node) {
             return None;
         }
-        place = match place {
+        node = match node {
             Value::Object(map) => map.get(token)?,
             Value::Array(list) => list.get(token.parse::<usize>().ok()?)?,
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
         };
     }
-    Some(place)
+    Some(node)
 }
 
 /// Returns true if the schema is a resource of its own, so that `#` inside it is not the document's root.

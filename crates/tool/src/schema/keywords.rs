@@ -67,14 +67,16 @@ pub(super) fn infer_types(map: &Map<String, Value>, choices: Option<&[Value]>) -
     }
 }
 
-const BOUND_KEYWORDS: [&str; 5] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
+const BOUND_KEYWORDS: [&str; 5] =
+    ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
 
 /// Parses `description` and `default`.
 pub(super) fn parse_notes(map: &Map<String, Value>) -> SchemaNotes {
     let description = map.get("description").and_then(Value::as_str);
     let description =
         description.map(|text| sanitize_text(text, MAX_DESCRIPTION_CHARS)).filter(|text| !text.is_empty());
-    let default = map.get("default").filter(|value| is_within_data_limits(std::slice::from_ref(value))).cloned();
+    let default =
+        map.get("default").filter(|value| is_within_data_limits(std::slice::from_ref(value))).cloned();
     SchemaNotes { description, default }
 }
 
@@ -95,7 +97,8 @@ pub(super) fn parse_constraints(map: &Map<String, Value>) -> ValueConstraints {
         min_items: count("minItems"),
         max_items: count("maxItems"),
     };
-    let word = |text: &&str| text.len() <= MAX_FORMAT_CHARS && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let word =
+        |text: &&str| text.len() <= MAX_FORMAT_CHARS && text.bytes().all(|byte| byte.is_ascii_graphic());
     let format = map.get("format").and_then(Value::as_str).filter(word).map(str::to_owned);
     ValueConstraints { choices: parse_choices(map), format, bounds, lengths }
 }

@@ -80,20 +80,21 @@ impl JsonSchema {
     /// Replaces a bare wrapper around one branch (`{"description": .., "allOf": [x]}`, as pydantic writes it) by that
     /// branch.
     fn unwrap_single_branch(&mut self) {
-        let mut shell = std::mem::take(self);
-        let combined = std::mem::take(&mut shell.combined);
+        let mut wrapper = std::mem::take(self);
+        let combined = std::mem::take(&mut wrapper.combined);
         let SchemaComposition { mut any_of, one_of, mut all_of } = combined;
         let branches = any_of.len() + one_of.len() + all_of.len();
-        let only = if shell.is_any() && branches == 1 { any_of.pop().or_else(|| all_of.pop()) } else { None };
+        let only =
+            if wrapper.is_any() && branches == 1 { any_of.pop().or_else(|| all_of.pop()) } else { None };
         match only {
             Some(branch) => {
                 *self = branch;
-                self.notes.description = shell.notes.description.or(self.notes.description.take());
-                self.notes.default = shell.notes.default.or(self.notes.default.take());
-                self.defs = shell.defs;
+                self.notes.description = wrapper.notes.description.or(self.notes.description.take());
+                self.notes.default = wrapper.notes.default.or(self.notes.default.take());
+                self.defs = wrapper.defs;
             }
             None => {
-                *self = shell;
+                *self = wrapper;
                 self.combined = SchemaComposition { any_of, one_of, all_of };
             }
         }

@@ -28,11 +28,11 @@ pub(super) enum OneOfHandling {
 
 /// Parses `document` and the definitions that it reaches; the result is in normal form.
 pub(super) fn parse_schema(document: &Value, one_of: OneOfHandling) -> JsonSchema {
-    let mut reader = SchemaParser { referenced: ReferencedDefs::new(document), one_of, nodes: 0 };
-    let mut root = reader.parse_node(document, ParsePosition { depth: 0, rebased: false });
+    let mut parser = SchemaParser { referenced: ReferencedDefs::new(document), one_of, nodes: 0 };
+    let mut root = parser.parse_node(document, ParsePosition { depth: 0, rebased: false });
     // ends: a place is queued once, and only a schema that was read (MAX_NODES) queues one
-    while let Some((name, target)) = reader.referenced.next_unread() {
-        let schema = reader.parse_node(target, ParsePosition { depth: 1, rebased: has_own_id(target) });
+    while let Some((name, target)) = parser.referenced.next_unread() {
+        let schema = parser.parse_node(target, ParsePosition { depth: 1, rebased: has_own_id(target) });
         root.defs.insert(name, schema);
     }
     root
@@ -58,15 +58,15 @@ impl SchemaParser<'_> {
         self.nodes >= MAX_NODES
     }
 
-    fn parse_node(&mut self, value: &Value, place: ParsePosition) -> JsonSchema {
-        if place.depth >= MAX_DEPTH || self.is_full() {
+    fn parse_node(&mut self, value: &Value, position: ParsePosition) -> JsonSchema {
+        if position.depth >= MAX_DEPTH || self.is_full() {
             return JsonSchema::default();
         }
         self.nodes += 1;
         // `false` accepts anything too: a model cannot be told "never", and the server rejects the value itself.
         let Value::Object(map) = value else { return JsonSchema::default() };
-        let rebased = place.rebased || (place.depth > 0 && has_own_id(value));
-        let below = ParsePosition { depth: place.depth + 1, rebased };
+        let rebased = position.rebased || (position.depth > 0 && has_own_id(value));
+        let below = ParsePosition { depth: position.depth + 1, rebased };
         let mut schema = JsonSchema {
             types: declared_types(map),
             notes: parse_notes(map),
@@ -152,7 +152,9 @@ impl SchemaParser<'_> {
                 OneOfHandling::Loosen if combined.any_of.is_empty() => {
                     combined.any_of = self.parse_branches(list, below);
                 }
-                OneOfHandling::Loosen => combined.all_of.push(any_of_schema(self.parse_branches(list, deeper))),
+                OneOfHandling::Loosen => {
+                    combined.all_of.push(any_of_schema(self.parse_branches(list, deeper)))
+                }
             }
         }
         for member in list("allOf").into_iter().flatten() {

@@ -20,7 +20,9 @@ impl JsonSchema {
 pub(super) fn break_cycles(root: &mut JsonSchema) {
     let mut graph: BTreeMap<String, Vec<String>> = BTreeMap::new();
     graph.insert(ROOT.to_owned(), references_here(root));
-    graph.extend(root.defs.iter().map(|(name, schema)| (format!("{DEFS_PREFIX}{name}"), references_here(schema))));
+    graph.extend(
+        root.defs.iter().map(|(name, schema)| (format!("{DEFS_PREFIX}{name}"), references_here(schema))),
+    );
     for (from, to) in find_cycle_edges(&graph) {
         let schema = if from == ROOT {
             Some(&mut *root)
@@ -97,7 +99,8 @@ pub(super) fn prune_definitions(root: &mut JsonSchema) {
     let mut open: Vec<&JsonSchema> = vec![root];
     // ends: a definition is opened once
     while let Some(schema) = open.pop() {
-        if let Some(name) = schema.reference.as_deref().and_then(|reference| reference.strip_prefix(DEFS_PREFIX))
+        if let Some(name) =
+            schema.reference.as_deref().and_then(|reference| reference.strip_prefix(DEFS_PREFIX))
             && !reached.contains(name)
         {
             reached.insert(name.to_owned());

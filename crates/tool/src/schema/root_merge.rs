@@ -10,11 +10,11 @@ const MAX_CHAIN_LENGTH: usize = 64;
 
 /// Merges the root into `type: object` without composition; `None` if no object can match it.
 pub(super) fn merge_root(root: &JsonSchema) -> Option<JsonSchema> {
-    let folded = RootMerger { root, steps: MAX_STEPS }.merge(root, 0)?;
+    let merged = RootMerger { root, steps: MAX_STEPS }.merge(root, 0)?;
     Some(JsonSchema {
         types: vec![JsonType::Object],
-        notes: SchemaNotes { description: folded.description, default: None },
-        object: Some(Box::new(folded.object)),
+        notes: SchemaNotes { description: merged.description, default: None },
+        object: Some(Box::new(merged.object)),
         defs: root.defs.clone(),
         ..JsonSchema::default()
     })
@@ -44,26 +44,27 @@ impl RootMerger<'_> {
             return Some(MergedObject::default());
         }
         self.steps -= cost;
-        let mut folded = MergedObject {
+        let mut merged = MergedObject {
             object: schema.object.as_deref().cloned().unwrap_or_default(),
             description: schema.notes.description.clone(),
         };
         let target = schema.reference.as_deref().and_then(|reference| self.root.resolve(reference));
         for member in target.into_iter().chain(&schema.combined.all_of) {
-            folded.intersect(self.merge(member, chain + 1)?);
+            merged.intersect(self.merge(member, chain + 1)?);
         }
         for choice in [&schema.combined.any_of, &schema.combined.one_of] {
             let mut branches = choice.iter().filter_map(|branch| self.merge(branch, chain + 1));
             match branches.next() {
                 Some(first) => {
-                    let object = branches.fold(first.object, |object, branch| union_objects(object, branch.object));
-                    folded.intersect(MergedObject { object, description: None });
+                    let object =
+                        branches.fold(first.object, |object, branch| union_objects(object, branch.object));
+                    merged.intersect(MergedObject { object, description: None });
                 }
                 None if choice.is_empty() => {}
                 None => return None,
             }
         }
-        Some(folded)
+        Some(merged)
     }
 }
 

@@ -17,9 +17,9 @@ const MAX_LISTED_EXPECTATIONS: usize = 4;
 
 /// Validates `instance`; `#` and `#/$defs/..` refer to `schema`.
 pub(super) fn validate(schema: &JsonSchema, instance: &Value) -> Result<(), SchemaViolation> {
-    let check = SchemaValidator { root: schema, steps: Cell::new(MAX_STEPS) };
+    let validator = SchemaValidator { root: schema, steps: Cell::new(MAX_STEPS) };
     let root = InstanceLocation { parent: None, key: LocationKey::SameLocation, level: 0 };
-    check.check_schema::<LocatedViolation>(schema, instance, &root).map_err(|found| found.violation)
+    validator.check_schema::<LocatedViolation>(schema, instance, &root).map_err(|found| found.violation)
 }
 
 /// A location in the instance, as a linked list from the leaf up. The list lives on the stack and is formatted only for
@@ -78,20 +78,20 @@ struct LocatedViolation {
 }
 
 impl CheckFailure for LocatedViolation {
-    fn from_violation(problem: ViolationKind<'_>, step: &InstanceLocation<'_>) -> Self {
-        let (path, depth) = step.path();
+    fn from_violation(problem: ViolationKind<'_>, location: &InstanceLocation<'_>) -> Self {
+        let (path, depth) = location.path();
         Self { violation: problem.at_path(path), depth }
     }
 
     /// Reports the expectation of the nearest branch: the one whose tag matches, else the branches that got deepest.
     fn from_failed_branches(
-        check: &SchemaValidator<'_>,
+        validator: &SchemaValidator<'_>,
         branches: &[JsonSchema],
         value: &Value,
-        step: &InstanceLocation<'_>,
+        location: &InstanceLocation<'_>,
     ) -> Self {
-        let explain = |branch| check.check_schema::<LocatedViolation>(branch, value, step).err();
-        let mut tagged = branches.iter().filter(|branch| check.tag_matches(branch, value));
+        let explain = |branch| validator.check_schema::<LocatedViolation>(branch, value, location).err();
+        let mut tagged = branches.iter().filter(|branch| validator.tag_matches(branch, value));
         if let (Some(branch), None) = (tagged.next(), tagged.next())
             && let Some(found) = explain(branch)
         {
@@ -101,20 +101,20 @@ impl CheckFailure for LocatedViolation {
         let deepest = all.iter().map(|found| found.depth).max().unwrap_or_default();
         all.retain(|found| found.depth == deepest);
         if all.is_empty() {
-            return Self::from_violation(ViolationKind::NoBranchMatches(branches.len(), value), step);
+            return Self::from_violation(ViolationKind::NoBranchMatches(branches.len(), value), location);
         }
         let mut nearest = all.swap_remove(0);
         if all.iter().any(|found| found.violation.path != nearest.violation.path) {
             return nearest;
         }
-        let mut wishes = vec![nearest.violation.expected.clone()];
+        let mut expectations = vec![nearest.violation.expected.clone()];
         for found in all {
-            if !wishes.contains(&found.violation.expected) {
-                wishes.push(found.violation.expected);
+            if !expectations.contains(&found.violation.expected) {
+                expectations.push(found.violation.expected);
             }
         }
-        nearest.violation.expected = match wishes.len() {
-            1..=MAX_LISTED_EXPECTATIONS => wishes.join(" or "),
+        nearest.violation.expected = match expectations.len() {
+            1..=MAX_LISTED_EXPECTATIONS => expectations.join(" or "),
             _ => format!("one of {} forms", branches.len()),
         };
         nearest
@@ -132,38 +132,38 @@ impl SchemaValidator<'_> {
         &self,
         schema: &JsonSchema,
         value: &Value,
-        step: &InstanceLocation<'_>,
+        location: &InstanceLocation<'_>,
     ) -> Result<(), V> {
-        if step.level > MAX_LEVEL {
-            return Err(V::from_violation(ViolationKind::TooDeep(value), step));
+        if location.level > MAX_LEVEL {
+            return Err(V::from_violation(ViolationKind::TooDeep(value), location));
         }
         let choices = schema.values.choices.as_deref().unwrap_or_default();
         let required = schema.object.as_ref().map_or(0, |object| object.required.len());
         let Some(steps) = self.steps.get().checked_sub(1 + choices.len() + required) else {
             self.steps.set(0);
-            return Err(V::from_violation(ViolationKind::TooComplex(value), step));
+            return Err(V::from_violation(ViolationKind::TooComplex(value), location));
         };
         self.steps.set(steps);
         if !schema.types.is_empty() && !schema.types.iter().any(|&kind| is_of_type(value, kind)) {
-            return Err(V::from_violation(ViolationKind::WrongType(schema, value), step));
+            return Err(V::from_violation(ViolationKind::WrongType(schema, value), location));
         }
         if schema.values.choices.is_some() && !choices.iter().any(|choice| json_equal(choice, value)) {
-            return Err(V::from_violation(ViolationKind::WrongValue(schema, value), step));
+            return Err(V::from_violation(ViolationKind::WrongValue(schema, value), location));
         }
         match value {
             Value::Number(_) if !in_bounds(schema, value) => {
-                Err(V::from_violation(ViolationKind::WrongValue(schema, value), step))
+                Err(V::from_violation(ViolationKind::WrongValue(schema, value), location))
             }
             Value::String(text) if !fits_length(&schema.values.lengths, text) => {
-                Err(V::from_violation(ViolationKind::WrongLength(schema, value), step))
+                Err(V::from_violation(ViolationKind::WrongLength(schema, value), location))
             }
-            Value::Array(items) => self.check_array(schema, value, items, step),
+            Value::Array(items) => self.check_array(schema, value, items, location),
             Value::Object(map) => {
-                schema.object.as_ref().map_or(Ok(()), |object| self.check_object(object, map, step))
+                schema.object.as_ref().map_or(Ok(()), |object| self.check_object(object, map, location))
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
         }?;
-        self.check_composition(schema, value, &step.child(LocationKey::SameLocation))
+        self.check_composition(schema, value, &location.child(LocationKey::SameLocation))
     }
 
     fn check_array<V: CheckFailure>(
@@ -171,14 +171,14 @@ impl SchemaValidator<'_> {
         schema: &JsonSchema,
         value: &Value,
         items: &[Value],
-        step: &InstanceLocation<'_>,
+        location: &InstanceLocation<'_>,
     ) -> Result<(), V> {
         if !is_within(items.len() as u64, schema.values.lengths.min_items, schema.values.lengths.max_items) {
-            return Err(V::from_violation(ViolationKind::WrongLength(schema, value), step));
+            return Err(V::from_violation(ViolationKind::WrongLength(schema, value), location));
         }
         let Some(each) = &schema.items else { return Ok(()) };
         for (index, item) in items.iter().enumerate() {
-            self.check_schema::<V>(each, item, &step.child(LocationKey::Index(index)))?;
+            self.check_schema::<V>(each, item, &location.child(LocationKey::Index(index)))?;
         }
         Ok(())
     }
@@ -187,7 +187,7 @@ impl SchemaValidator<'_> {
         &self,
         object: &ObjectSchema,
         map: &Map<String, Value>,
-        step: &InstanceLocation<'_>,
+        location: &InstanceLocation<'_>,
     ) -> Result<(), V> {
         // Unknown names first: a typo explains the missing property.
         for (name, value) in map {
@@ -198,16 +198,16 @@ impl SchemaValidator<'_> {
                 (None, AdditionalProperties::Forbidden) => {
                     return Err(V::from_violation(
                         ViolationKind::UnknownProperty(name, object, value),
-                        &step.child(LocationKey::Name(name)),
+                        &location.child(LocationKey::Name(name)),
                     ));
                 }
             };
-            self.check_schema::<V>(schema, value, &step.child(LocationKey::Name(name)))?;
+            self.check_schema::<V>(schema, value, &location.child(LocationKey::Name(name)))?;
         }
         match object.required.iter().find(|name| !map.contains_key(*name)) {
             Some(name) => {
                 let missing = ViolationKind::MissingProperty(object.properties.get(name));
-                Err(V::from_violation(missing, &step.child(LocationKey::Name(name))))
+                Err(V::from_violation(missing, &location.child(LocationKey::Name(name))))
             }
             None => Ok(()),
         }
@@ -217,23 +217,23 @@ impl SchemaValidator<'_> {
         &self,
         schema: &JsonSchema,
         value: &Value,
-        step: &InstanceLocation<'_>,
+        location: &InstanceLocation<'_>,
     ) -> Result<(), V> {
         if let Some(target) = schema.reference.as_deref().and_then(|reference| self.root.resolve(reference)) {
-            self.check_schema::<V>(target, value, step)?;
+            self.check_schema::<V>(target, value, location)?;
         }
         let SchemaComposition { any_of, one_of, all_of } = &schema.combined;
         for member in all_of {
-            self.check_schema::<V>(member, value, step)?;
+            self.check_schema::<V>(member, value, location)?;
         }
-        let fits = |branch: &&JsonSchema| self.check_schema::<()>(branch, value, step).is_ok();
+        let fits = |branch: &&JsonSchema| self.check_schema::<()>(branch, value, location).is_ok();
         if !any_of.is_empty() && !any_of.iter().any(|branch| fits(&branch)) {
-            return Err(V::from_failed_branches(self, any_of, value, step));
+            return Err(V::from_failed_branches(self, any_of, value, location));
         }
         match one_of.iter().filter(fits).take(2).count() {
-            0 if !one_of.is_empty() => Err(V::from_failed_branches(self, one_of, value, step)),
+            0 if !one_of.is_empty() => Err(V::from_failed_branches(self, one_of, value, location)),
             0 | 1 => Ok(()),
-            _ => Err(V::from_violation(ViolationKind::SeveralBranchesMatch(one_of.len(), value), step)),
+            _ => Err(V::from_violation(ViolationKind::SeveralBranchesMatch(one_of.len(), value), location)),
         }
     }
 

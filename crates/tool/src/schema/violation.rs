@@ -57,7 +57,9 @@ impl ViolationKind<'_> {
     /// Describes the violation at `path`.
     pub(super) fn at_path(self, path: String) -> SchemaViolation {
         let (expected, found) = match self {
-            Self::WrongType(schema, value) if value.is_number() && schema.types.contains(&JsonType::Integer) => {
+            Self::WrongType(schema, value)
+                if value.is_number() && schema.types.contains(&JsonType::Integer) =>
+            {
                 (describe_expected(schema), format_value(value))
             }
             Self::WrongType(schema, value) => (describe_expected(schema), describe_type_of(value)),
@@ -66,13 +68,20 @@ impl ViolationKind<'_> {
             Self::MissingProperty(schema) => {
                 (schema.map_or_else(|| "a value".to_owned(), describe_expected), "nothing".to_owned())
             }
-            Self::UnknownProperty(name, object, value) => (describe_unknown_property(name, object), describe_type_of(value)),
-            Self::SeveralBranchesMatch(forms, value) => {
-                (format!("exactly one of {forms} forms"), format!("{} that fits several", describe_type_of(value)))
+            Self::UnknownProperty(name, object, value) => {
+                (describe_unknown_property(name, object), describe_type_of(value))
             }
+            Self::SeveralBranchesMatch(forms, value) => (
+                format!("exactly one of {forms} forms"),
+                format!("{} that fits several", describe_type_of(value)),
+            ),
             Self::NoBranchMatches(forms, value) => (format!("one of {forms} forms"), format_value(value)),
-            Self::TooDeep(value) => ("a value that is not nested so deeply".to_owned(), describe_type_of(value)),
-            Self::TooComplex(value) => ("a value that is simpler to check".to_owned(), describe_type_of(value)),
+            Self::TooDeep(value) => {
+                ("a value that is not nested so deeply".to_owned(), describe_type_of(value))
+            }
+            Self::TooComplex(value) => {
+                ("a value that is simpler to check".to_owned(), describe_type_of(value))
+            }
         };
         SchemaViolation { path, expected, found }
     }
@@ -139,7 +148,8 @@ fn describe_unknown_property(name: &str, object: &ObjectSchema) -> String {
         .clone()
         .filter(|_| name.len() <= MAX_COMPARED_BYTES)
         .map(|known| (strsim::jaro_winkler(name, known), known));
-    let nearest = nearest.filter(|(alike, _)| *alike >= MIN_SIMILARITY).max_by(|(a, _), (b, _)| a.total_cmp(b));
+    let nearest =
+        nearest.filter(|(alike, _)| *alike >= MIN_SIMILARITY).max_by(|(a, _), (b, _)| a.total_cmp(b));
     let hint = match nearest {
         Some((_, nearest)) => format!("did you mean {}?", quote(nearest)),
         None if object.properties.is_empty() => "none is known".to_owned(),
@@ -182,7 +192,11 @@ fn describe_size(value: &Value) -> String {
 
 /// Names the type of a value. Integers count as numbers here; only a schema distinguishes them.
 fn describe_type_of(value: &Value) -> String {
-    let kind = if value.is_number() { type_with_article(JsonType::Number) } else { type_with_article(JsonType::of_value(value)) };
+    let kind = if value.is_number() {
+        type_with_article(JsonType::Number)
+    } else {
+        type_with_article(JsonType::of_value(value))
+    };
     kind.to_owned()
 }
 

@@ -25,13 +25,13 @@ pub(super) fn after_event(call: PlannedCall<'_>, output: &ToolOutput) -> Value {
     event
 }
 
-fn event_json(name: &str, PlannedCall { tool, call, intent, working_dir: place }: PlannedCall<'_>) -> Value {
+fn event_json(name: &str, PlannedCall { tool, call, intent, working_dir }: PlannedCall<'_>) -> Value {
     json!({
         "event": name,
         "call_id": call.id.as_str(),
         "tool": tool,
         "arguments": arguments_json(&call.payload),
-        "cwd": place.cwd.to_string_lossy(),
+        "cwd": working_dir.cwd.to_string_lossy(),
         "effects": intent.effects.iter().map(effect_json).collect::<Vec<_>>(),
         "escalation": intent.escalation == Escalation::Required,
         "justification": intent.justification,
@@ -88,7 +88,8 @@ mod tests {
     #[test]
     fn a_hook_reads_what_a_call_would_do() {
         let line = CommandLine { argv: vec!["ls".to_owned()], cwd: "/w".into(), terminal: false };
-        let typing = ProgramInput { command_line: "python3".to_owned(), text: "1\n".to_owned(), confined: true };
+        let typing =
+            ProgramInput { command_line: "python3".to_owned(), text: "1\n".to_owned(), confined: true };
         let foreign = ForeignToolCall {
             server: "s".to_owned(),
             tool: "t".to_owned(),

@@ -29,9 +29,14 @@ pub(super) fn parse_output(ran: &OneShotOutput) -> Result<HookResponse, String> 
         ProcessExit::Code(0) => parse_printed(&ran.stdout),
         ProcessExit::Code(DENY_EXIT_CODE) => {
             let reason = String::from_utf8_lossy(&ran.stderr);
-            Ok(HookResponse { decision: HookDecision::Deny(reason_text(Some(&reason))), ..HookResponse::default() })
+            Ok(HookResponse {
+                decision: HookDecision::Deny(reason_text(Some(&reason))),
+                ..HookResponse::default()
+            })
         }
-        ProcessExit::Code(code) => Err(format!("it ended with exit code {code}{}", last_stderr_line(&ran.stderr))),
+        ProcessExit::Code(code) => {
+            Err(format!("it ended with exit code {code}{}", last_stderr_line(&ran.stderr)))
+        }
         ProcessExit::Signal(signal) => {
             Err(format!("it was ended by signal {signal}{}", last_stderr_line(&ran.stderr)))
         }
@@ -43,8 +48,9 @@ fn parse_printed(stdout: &[u8]) -> Result<HookResponse, String> {
     if text.is_empty() {
         return Ok(HookResponse::default());
     }
-    let wrong =
-        |why: &str| format!("what it printed is no answer: {why}; it printed `{}`", truncate_chars(text, MAX_SHOWN_CHARS));
+    let wrong = |why: &str| {
+        format!("what it printed is no answer: {why}; it printed `{}`", truncate_chars(text, MAX_SHOWN_CHARS))
+    };
     if !text.starts_with('{') {
         return Err(wrong("it is no JSON object"));
     }

@@ -177,7 +177,7 @@ impl PreparedHook {
 
     async fn run_program(&self, call: PlannedCall<'_>, event: &Value) -> HookResponse {
         let event = event.to_string();
-        let errand = OneShotCommand {
+        let command = OneShotCommand {
             argv: &self.argv,
             env: &self.env,
             directory: &call.working_dir.cwd,
@@ -185,7 +185,7 @@ impl PreparedHook {
             time_limit: self.hook.timeout,
             max_output_bytes: MAX_OUTPUT_BYTES,
         };
-        let ran = errand.run(&self.spawner, &self.permit).await.map_err(|fault| fault.to_string());
+        let ran = command.run(&self.spawner, &self.permit).await.map_err(|fault| fault.to_string());
         ran.and_then(|ran| hook_output::parse_output(&ran)).unwrap_or_else(|why| self.failure_response(&why))
     }
 

@@ -104,9 +104,9 @@ impl SnapshotFile {
 
 impl FileSnapshot {
     /// Scans everything below `start`. Returns the changed files, sorted by path.
-    pub(super) fn scan(&mut self, door: &ConfinedFs, start: &FileHandle) -> Vec<ChangedFile> {
+    pub(super) fn scan(&mut self, fs: &ConfinedFs, start: &FileHandle) -> Vec<ChangedFile> {
         self.scans += 1;
-        let look = SnapshotScan {
+        let scan = SnapshotScan {
             snapshot: self,
             began: Instant::now(),
             files: AtomicUsize::new(0),
@@ -114,12 +114,12 @@ impl FileSnapshot {
             found: Mutex::default(),
         };
         let options = WalkOptions { ignore: IgnoreFiles::Respect, max_depth: None, threads: SCAN_THREADS };
-        let stop = || look.began.elapsed() > SCAN_TIMEOUT;
-        let walked = door.walk(start, &options, &stop, || {
-            let mut mine = ScanWorker { scan: &look, found: Vec::new() };
-            move |entry: &WalkEntry<'_>| mine.visit(entry)
+        let stop = || scan.began.elapsed() > SCAN_TIMEOUT;
+        let walked = fs.walk(start, &options, &stop, || {
+            let mut worker = ScanWorker { scan: &scan, found: Vec::new() };
+            move |entry: &WalkEntry<'_>| worker.visit(entry)
         });
-        let found = look.found.into_inner();
+        let found = scan.found.into_inner();
         let is_whole = walked.is_ok_and(|walked| !walked.stopped);
         self.coverage = if is_whole { ScanCoverage::Complete } else { ScanCoverage::Partial };
         self.apply_findings(found.into_iter().flatten())
@@ -132,18 +132,18 @@ impl FileSnapshot {
     }
 
     fn apply_findings(&mut self, found: impl Iterator<Item = (OsString, SnapshotFile)>) -> Vec<ChangedFile> {
-        let (look, mut changed) = (self.scans, Vec::new());
+        let (scan, mut changed) = (self.scans, Vec::new());
         for (path, file) in found {
-            let known = SnapshotEntry { file: file.clone(), last_scan: AtomicU32::new(look) };
+            let known = SnapshotEntry { file: file.clone(), last_scan: AtomicU32::new(scan) };
             // The first scan only records files.
-            if look == 1 {
+            if scan == 1 {
                 self.files.insert(path, known);
                 continue;
             }
             let before = self.files.insert(path.clone(), known).map(|known| known.file);
             changed.push(ChangedFile { path, before, after: Some(file) });
         }
-        let gone = self.files.extract_if(|_, known| *known.last_scan.get_mut() != look);
+        let gone = self.files.extract_if(|_, known| *known.last_scan.get_mut() != scan);
         changed.extend(gone.map(|(path, known)| ChangedFile { path, before: Some(known.file), after: None }));
         changed.sort_by(|one, other| one.path().cmp(other.path()));
         changed

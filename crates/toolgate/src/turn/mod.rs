@@ -36,7 +36,8 @@ pub struct TurnDiff {
 impl TurnDiffTracker {
     /// Records the files below `root` that `gate` permits to read.
     pub(crate) fn start(gate: &Gate, root: &Path) -> Self {
-        let mut tracker = Self { gate: gate.clone(), root: root.to_owned(), snapshot: FileSnapshot::default() };
+        let mut tracker =
+            Self { gate: gate.clone(), root: root.to_owned(), snapshot: FileSnapshot::default() };
         tracker.rescan();
         tracker
     }
@@ -67,9 +68,9 @@ impl TurnDiffTracker {
         let Verdict::Allow(permit) = self.gate.decide("turn_diff", &Intent::read(&self.root)) else {
             return self.snapshot.clear();
         };
-        let door = ConfinedFs::new(&permit);
-        match door.lookup(&self.root) {
-            Ok(start) => self.snapshot.scan(&door, &start),
+        let fs = ConfinedFs::new(&permit);
+        match fs.lookup(&self.root) {
+            Ok(start) => self.snapshot.scan(&fs, &start),
             Err(_) => self.snapshot.clear(),
         }
     }

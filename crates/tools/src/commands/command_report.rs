@@ -78,49 +78,67 @@ impl CommandReport {
     /// waited since `since`.
     pub(crate) async fn new(
         session: &Arc<ProcessSession>,
-        deltas: OutputStreamer,
+        streamer: OutputStreamer,
         since: Instant,
         tokens: Option<u64>,
         cx: &Cx,
     ) -> Self {
         let terminal = session.origin().terminal;
-        let tokens = tokens.map_or(DEFAULT_OUTPUT_TOKENS, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
+        let tokens =
+            tokens.map_or(DEFAULT_OUTPUT_TOKENS, |tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
         let bytes = tokens
             .saturating_mul(BYTES_PER_TOKEN)
             .min(cx.output_budget().saturating_sub(RESERVED_BYTES.min(cx.output_budget() / 2)));
         let TakenOutput { stage, mut output, unstreamed } = session.take_output();
-        deltas.send_rest(unstreamed, !matches!(stage, SessionStage::Running), cx).await;
+        streamer.send_rest(unstreamed, !matches!(stage, SessionStage::Running), cx).await;
         let (stdout, stderr) = (format_stream(&output.stdout, bytes), format_stream(&output.stderr, bytes));
-        let shown = terminal_text::render_within(&mut output, terminal, bytes);
-        let (wall, waited) = (session.wall_time(), since.elapsed().min(session.wall_time()));
+        let rendered = terminal_text::render_within(&mut output, terminal, bytes);
+        let (wall_time, waited) = (session.wall_time(), since.elapsed().min(session.wall_time()));
         let code = stage.exit().map(ProcessExit::code);
-        let refusals = SandboxRefusals::for_session(session, code, &shown.text);
-        let git = session.land();
+        let refusals = SandboxRefusals::for_session(session, code, &rendered.text);
+        let git_notes = session.land();
         let is_over = matches!(stage, SessionStage::Over { .. });
-        let beside = if is_over { files_left_in_private_tmp(session, cx.cwd()) } else { Vec::new() };
+        let private_tmp_notes =
+            if is_over { files_left_in_private_tmp(session, cx.cwd()) } else { Vec::new() };
         Self {
             session: Arc::clone(session),
             stage,
-            rendered: shown,
+            rendered,
             stdout,
             stderr,
             refusals,
-            git_notes: git,
-            private_tmp_notes: beside,
-            wall_time: wall,
+            git_notes,
+            private_tmp_notes,
+            wall_time,
             waited,
         }
     }
 
     /// Creates a report that takes no output: it stays for the next report.
     pub(crate) fn without_output(session: &Arc<ProcessSession>, since: Instant) -> Self {
-        let shown = RenderedOutput { text: String::new(), omitted: None, output_file: None, tokens: 0, lines: 0 };
-        let (wall, waited) = (session.wall_time(), since.elapsed().min(session.wall_time()));
+        let rendered =
+            RenderedOutput { text: String::new(), omitted: None, output_file: None, tokens: 0, lines: 0 };
+        let (wall_time, waited) = (session.wall_time(), since.elapsed().min(session.wall_time()));
         let (stdout, stderr) = (String::new(), String::new());
-        let refusals =
-            SandboxRefusals { reported: session.denials(), guessed: None, hidden_file_note: None, git_notes: Vec::new() };
-        let (session, stage, git) = (Arc::clone(session), session.stage(), Vec::new());
-        Self { session, stage, rendered: shown, stdout, stderr, refusals, git_notes: git, private_tmp_notes: Vec::new(), wall_time: wall, waited }
+        let refusals = SandboxRefusals {
+            reported: session.denials(),
+            guessed: None,
+            hidden_file_note: None,
+            git_notes: Vec::new(),
+        };
+        let (session, stage, git_notes) = (Arc::clone(session), session.stage(), Vec::new());
+        Self {
+            session,
+            stage,
+            rendered,
+            stdout,
+            stderr,
+            refusals,
+            git_notes,
+            private_tmp_notes: Vec::new(),
+            wall_time,
+            waited,
+        }
     }
 
     /// Returns true if all processes have ended.
@@ -169,7 +187,9 @@ impl CommandReport {
         let mut output = ToolOutput::text(text);
         output.success = match ending {
             CommandEnding::Running | CommandEnding::AwaitingInput | CommandEnding::Killed => true,
-            CommandEnding::Exited | CommandEnding::ChildrenEnded | CommandEnding::ChildrenRemain => code == Some(0),
+            CommandEnding::Exited | CommandEnding::ChildrenEnded | CommandEnding::ChildrenRemain => {
+                code == Some(0)
+            }
             CommandEnding::TimedOut(_) | CommandEnding::Halted(_) => false,
         };
         output.facts = OutputFacts {
@@ -251,7 +271,9 @@ impl CommandReport {
     fn notes(&self, ending: CommandEnding) -> Vec<String> {
         let id = self.session.id();
         let mut notes = Vec::new();
-        if let (SessionStage::LeaderExited { left, .. }, CommandEnding::ChildrenRemain) = (&self.stage, ending) {
+        if let (SessionStage::LeaderExited { left, .. }, CommandEnding::ChildrenRemain) =
+            (&self.stage, ending)
+        {
             let left = format_count(u64::from(*left), "process");
             notes.push(format!(
                 "Still running in the background: {left}, as session ID {id} (kill_session ends it)"
@@ -313,8 +335,10 @@ impl CommandReport {
             Some(ProcessExit::Signal(signal)) => Some(signal_name(signal)),
             _ => None,
         };
-        let runs_on =
-            matches!(ending, CommandEnding::Running | CommandEnding::AwaitingInput | CommandEnding::ChildrenRemain);
+        let runs_on = matches!(
+            ending,
+            CommandEnding::Running | CommandEnding::AwaitingInput | CommandEnding::ChildrenRemain
+        );
         let (ended, _) = self.ended_processes();
         let ended: Vec<Value> = ended.iter().map(|one| json!({ "pid": one.pid, "name": one.name })).collect();
         let mut value = json!({

@@ -24,10 +24,10 @@ pub(super) fn explain_git_failures(session: &ProcessSession, output: &str) -> Ve
     let from = output.len().saturating_sub(SEARCHED_BYTES);
     let end = &output[output.ceil_char_boundary(from)..];
     let mut notes = Vec::new();
-    let kept = protected_files(&confinement, &session.origin().workdir, end);
-    if let Some((_, HostFile { when, .. })) = kept.first() {
-        let names = kept.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        let first = &kept[0].0;
+    let protected = protected_files(&confinement, &session.origin().workdir, end);
+    if let Some((_, HostFile { when, .. })) = protected.first() {
+        let names = protected.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let first = &protected[0].0;
         notes.push(format!(
             "Git could not change {names}: commands cannot change files that take effect on the user's machine (next time they \
              {when}). The content is that of before, so do not commit it; have the user run `git checkout -- {first}` outside \
@@ -46,7 +46,7 @@ pub(super) fn explain_git_failures(session: &ProcessSession, output: &str) -> Ve
 
 /// Returns the files that git names and that the policy protects. Git names them relative to the top of a working tree.
 fn protected_files(confinement: &Confinement, workdir: &Path, output: &str) -> Vec<(String, HostFile)> {
-    let mut kept: Vec<(String, HostFile)> = Vec::new();
+    let mut protected: Vec<(String, HostFile)> = Vec::new();
     for line in output.lines() {
         let name = UNLINK_MESSAGES.iter().find_map(|words| line.split_once(words)?.1.split_once('\''));
         let Some((name, _)) = name else { continue };
@@ -55,13 +55,13 @@ fn protected_files(confinement: &Confinement, workdir: &Path, output: &str) -> V
             .filter_map(|path| confinement.host_file(&path))
             .find(|file| file.role == HostFileRole::Configuration);
         if let Some(file) = file
-            && kept.len() < MAX_LISTED_FILES
-            && !kept.iter().any(|(known, _)| known == name)
+            && protected.len() < MAX_LISTED_FILES
+            && !protected.iter().any(|(known, _)| known == name)
         {
-            kept.push((name.to_owned(), file));
+            protected.push((name.to_owned(), file));
         }
     }
-    kept
+    protected
 }
 
 /// Returns the read-only repository in which git could not create a lock file.

@@ -104,10 +104,10 @@ pub(crate) struct CommandRequest<'a> {
 }
 
 /// Resolves the working directory that a call names; an empty name means none.
-pub(crate) fn resolve_workdir(workdir: Option<&str>, place: &WorkingDir) -> Result<PathBuf, ToolError> {
+pub(crate) fn resolve_workdir(workdir: Option<&str>, working_dir: &WorkingDir) -> Result<PathBuf, ToolError> {
     match workdir.filter(|workdir| !workdir.is_empty()) {
-        Some(workdir) => place.resolve_path("workdir", workdir),
-        None => Ok(place.cwd.clone()),
+        Some(workdir) => working_dir.resolve_path("workdir", workdir),
+        None => Ok(working_dir.cwd.clone()),
     }
 }
 
@@ -138,44 +138,44 @@ impl CommandRunner {
     /// Starts the command. The caller drives it with the pump.
     pub(crate) async fn start(
         &self,
-        wanted: CommandRequest<'_>,
+        request: CommandRequest<'_>,
         permit: &Permit,
         cx: &Cx,
     ) -> Result<(Arc<ProcessSession>, Pump), ToolError> {
         self.warn_weaker_sandbox(permit, cx).await?;
-        let path = resolve_workdir(wanted.workdir, cx.working_dir())?;
+        let path = resolve_workdir(request.workdir, cx.working_dir())?;
         let (_, directory) = look_up(permit, &path)?;
         if directory.kind() != FileKind::Directory {
             let why = format!("`{}` is no directory to run a command in", path.display());
             return Err(ToolError::bad_argument("workdir", why));
         }
-        let about = SessionOrigin {
-            command: wanted.command_text,
+        let origin = SessionOrigin {
+            command: request.command_text,
             workdir: directory.path().to_owned(),
             owner: cx.call_id().as_str().to_owned(),
-            lifetime: wanted.lifetime,
-            terminal: matches!(wanted.stdio, Stdio::Terminal(_)),
+            lifetime: request.lifetime,
+            terminal: matches!(request.stdio, Stdio::Terminal(_)),
         };
         let spawner = self.sessions.spawner();
-        tracing::debug!(argv = ?wanted.argv, "starts a command");
-        let command = self.shells.command(wanted.argv, directory, wanted.stdio, spawner, permit).await;
-        self.sessions.start(command, about, permit).await.map_err(|fault| spawn_error(&fault))
+        tracing::debug!(argv = ?request.argv, "starts a command");
+        let command = self.shells.command(request.argv, directory, request.stdio, spawner, permit).await;
+        self.sessions.start(command, origin, permit).await.map_err(|fault| spawn_error(&fault))
     }
 
     /// Runs the command to its end or time limit, and leaves no process behind.
     pub(crate) async fn run_once(
         &self,
-        wanted: CommandRequest<'_>,
+        request: CommandRequest<'_>,
         timeout_ms: Option<u64>,
         permit: &Permit,
         cx: &Cx,
     ) -> Result<ToolOutput, ToolError> {
         let limit = timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
-        let (session, mut pump) = self.start(wanted, permit, cx).await?;
-        let until = Instant::now() + limit;
-        let wait = WaitOptions { deadline: until, stop_at_prompt: false, stop_at_exit: true };
-        let mut deltas = OutputStreamer::for_session(&session, cx);
-        let ending = match wait_for_command(&session, Some(&mut pump), &mut deltas, wait, cx).await {
+        let (session, mut pump) = self.start(request, permit, cx).await?;
+        let deadline = Instant::now() + limit;
+        let wait = WaitOptions { deadline, stop_at_prompt: false, stop_at_exit: true };
+        let mut streamer = OutputStreamer::for_session(&session, cx);
+        let ending = match wait_for_command(&session, Some(&mut pump), &mut streamer, wait, cx).await {
             WaitResult::Ended => CommandEnding::Exited,
             WaitResult::ChildrenRemain => CommandEnding::ChildrenEnded,
             // A slow observer must not change the outcome.
@@ -186,11 +186,11 @@ impl CommandRunner {
             },
             WaitResult::Halted(halt) => CommandEnding::Halted(halt),
         };
-        end_command(&session, Some(&mut pump), &mut deltas).await;
+        end_command(&session, Some(&mut pump), &mut streamer).await;
         if let Some(fault) = session.take_fault() {
             return Err(spawn_error(&fault));
         }
-        let report = CommandReport::new(&session, deltas, session.started_at(), None, cx).await;
+        let report = CommandReport::new(&session, streamer, session.started_at(), None, cx).await;
         self.refresh_profile_if_not_found(&report);
         Ok(report.to_output(ending, ReportLabels::OneShot))
     }

@@ -32,7 +32,11 @@ pub(crate) struct OutputStreamer {
 impl OutputStreamer {
     /// Creates a streamer that starts with the output that no call has taken yet, since it was not streamed.
     pub(crate) fn for_session(session: &Arc<ProcessSession>, cx: &Cx) -> Self {
-        Self { streaming: cx.is_watched().then(|| session.stream_output()), pending: None, partial_chars: NO_PARTIAL_CHARS }
+        Self {
+            streaming: cx.is_watched().then(|| session.stream_output()),
+            pending: None,
+            partial_chars: NO_PARTIAL_CHARS,
+        }
     }
 
     /// Creates a streamer that sends nothing.
@@ -57,18 +61,20 @@ impl OutputStreamer {
     /// Sends the pieces that remained when the output was taken. If the command has ended, incomplete characters are
     /// sent too.
     pub(crate) async fn send_rest(mut self, pieces: Vec<(CapturedStream, Vec<u8>)>, is_over: bool, cx: &Cx) {
-        let telling = async {
+        let sending = async {
             self.send_pending(cx).await;
             for (stream, bytes) in pieces {
                 self.pending = Some((stream, self.decode_complete(stream, &bytes)));
                 self.send_pending(cx).await;
             }
-            for (stream, rest) in self.partial_chars.iter_mut().filter(|(_, rest)| is_over && !rest.is_empty()) {
+            for (stream, rest) in
+                self.partial_chars.iter_mut().filter(|(_, rest)| is_over && !rest.is_empty())
+            {
                 let text = String::from_utf8_lossy(rest).into_owned();
                 cx.stream(ToolNotice::Output { stream: output_stream(*stream), text }).await;
             }
         };
-        let _not_heard = timeout(FINAL_SEND_TIMEOUT, telling).await;
+        let _not_heard = timeout(FINAL_SEND_TIMEOUT, sending).await;
     }
 
     async fn send_pending(&mut self, cx: &Cx) {

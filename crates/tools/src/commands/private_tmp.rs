@@ -17,13 +17,20 @@ const TIMESTAMP_SLACK: Duration = Duration::from_millis(50);
 
 /// Returns notes on the files that the command of `session` left in private directories above `workspace`.
 pub(crate) fn files_left_in_private_tmp(session: &ProcessSession, workspace: &Path) -> Vec<String> {
-    let Some(reach) = session.reach().filter(|_| !lacks_private_tmp(&session.enforcement())) else {
+    let Some(read_scope) = session.reach().filter(|_| !lacks_private_tmp(&session.enforcement())) else {
         return Vec::new();
     };
-    let own = workspace.ancestors().skip(1).take_while(|above| reach.replaced_place(above).is_some());
-    let left: Vec<String> = own
-        .flat_map(|above| changed_within(&reach.real_path(above), session.wall_time() + TIMESTAMP_SLACK, MAX_LISTED_FILES))
+    let private_dirs =
+        workspace.ancestors().skip(1).take_while(|above| read_scope.replaced_place(above).is_some());
+    let left: Vec<String> = private_dirs
+        .flat_map(|above| {
+            changed_within(
+                &read_scope.real_path(above),
+                session.wall_time() + TIMESTAMP_SLACK,
+                MAX_LISTED_FILES,
+            )
+        })
         .map(|path| path.to_string_lossy().into_owned())
         .collect();
-    PrivateFiles::among(left.iter().map(String::as_str), &reach).note_lines()
+    PrivateFiles::among(left.iter().map(String::as_str), &read_scope).note_lines()
 }

@@ -26,30 +26,34 @@ pub(crate) struct SandboxRefusals {
 impl SandboxRefusals {
     /// Collects the refusals of a command that ended with `code`, or is still running.
     pub(crate) fn for_session(session: &ProcessSession, code: Option<i32>, output: &str) -> Self {
-        let told = session.denials();
+        let reported = session.denials();
         let confinement = session.confinement();
         // A successful command was refused nothing that matters, and a known refusal needs no guess.
-        let guesses = told.is_empty() && code.is_some_and(|code| code != 0);
+        let guesses = reported.is_empty() && code.is_some_and(|code| code != 0);
         let bounds = confinement.zip(session.reach()).filter(|_| guesses);
-        let git = explain_git_failures(session, output);
-        let Some((confinement, reach)) = bounds else {
-            return Self { reported: told, guessed: None, hidden_file_note: None, git_notes: git };
+        let git_notes = explain_git_failures(session, output);
+        let Some((confinement, read_scope)) = bounds else {
+            return Self { reported, guessed: None, hidden_file_note: None, git_notes };
         };
-        let guessing = DenialGuesser {
+        let guesser = DenialGuesser {
             confinement: &confinement,
-            read_scope: &reach,
+            read_scope: &read_scope,
             workdir: &session.origin().workdir,
             has_private_tmp: !lacks_private_tmp(&session.enforcement()),
         };
-        let guessed = guessing.guess_denial(output);
-        let unseen = if guessed.is_none() { guessing.guess_hidden_file(output) } else { None };
-        Self { reported: told, guessed, hidden_file_note: unseen, git_notes: git }
+        let guessed = guesser.guess_denial(output);
+        let hidden_file_note = if guessed.is_none() { guesser.guess_hidden_file(output) } else { None };
+        Self { reported, guessed, hidden_file_note, git_notes }
     }
 
     /// Returns one line per refusal.
     pub(crate) fn note_lines(&self) -> Vec<String> {
-        let mut notes: Vec<String> =
-            self.reported.iter().take(MAX_LISTED_REFUSALS).map(|denial| format!("Refused by the sandbox: {denial}")).collect();
+        let mut notes: Vec<String> = self
+            .reported
+            .iter()
+            .take(MAX_LISTED_REFUSALS)
+            .map(|denial| format!("Refused by the sandbox: {denial}"))
+            .collect();
         if self.reported.len() > MAX_LISTED_REFUSALS {
             notes.push(format!("Refused by the sandbox: {} more", self.reported.len() - MAX_LISTED_REFUSALS));
         }
@@ -59,7 +63,9 @@ impl SandboxRefusals {
                 .map(|denial| format!("Perhaps refused by the sandbox (a guess from the output): {denial}")),
         );
         notes.extend(self.git_notes.iter().cloned());
-        notes.extend(self.hidden_file_note.iter().map(|why| format!("Perhaps not seen in the sandbox: {why}")));
+        notes.extend(
+            self.hidden_file_note.iter().map(|why| format!("Perhaps not seen in the sandbox: {why}")),
+        );
         notes
     }
 }
@@ -104,7 +110,9 @@ impl DenialGuesser<'_> {
         if !self.has_private_tmp {
             return None;
         }
-        let path = self.find_path(output, &MISSING_FILE_MESSAGES, |path| self.read_scope.replaced_place(path).is_some())?;
+        let path = self.find_path(output, &MISSING_FILE_MESSAGES, |path| {
+            self.read_scope.replaced_place(path).is_some()
+        })?;
         Some(format!("`{}`: {}", path.display(), private_tmp_hint(self.read_scope, &path)?))
     }
 
@@ -181,7 +189,13 @@ mod tests {
             ..Confinement::default()
         };
         let (reach, workdir) = (reach(workspace, deny), Path::new(workspace));
-        DenialGuesser { confinement: &confinement, read_scope: &reach, workdir, has_private_tmp: has_own_places }.guess_denial(output)
+        DenialGuesser {
+            confinement: &confinement,
+            read_scope: &reach,
+            workdir,
+            has_private_tmp: has_own_places,
+        }
+        .guess_denial(output)
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(crate) enum WaitResult {
 pub(crate) async fn wait_for_command(
     session: &Arc<ProcessSession>,
     mut pump: Option<&mut Pump>,
-    deltas: &mut OutputStreamer,
+    streamer: &mut OutputStreamer,
     wait: WaitOptions,
     cx: &Cx,
 ) -> WaitResult {
@@ -55,16 +55,22 @@ pub(crate) async fn wait_for_command(
         changed.mark_unchanged();
         tokio::select! {
             biased;
-            () = deltas.send_available(cx) => {}
+            () = streamer.send_available(cx) => {}
             halt = &mut halted => return WaitResult::Halted(halt),
             () = sleep_until(wait.deadline.into()) => return WaitResult::StillRunning,
         }
         match session.stage() {
             SessionStage::Over { .. } | SessionStage::Lost => return WaitResult::Ended,
-            SessionStage::LeaderExited { settled: true, .. } if wait.stop_at_exit => return WaitResult::ChildrenRemain,
+            SessionStage::LeaderExited { settled: true, .. } if wait.stop_at_exit => {
+                return WaitResult::ChildrenRemain;
+            }
             SessionStage::Running | SessionStage::LeaderExited { .. } => {}
         }
-        let prompt = wait.stop_at_prompt.then(|| session.prompting_since()).flatten().map(|since| since + PROMPT_DELAY);
+        let prompt = wait
+            .stop_at_prompt
+            .then(|| session.prompting_since())
+            .flatten()
+            .map(|since| since + PROMPT_DELAY);
         let asks = prompt.is_some_and(|at| at < wait.deadline);
         tokio::select! {
             biased;
@@ -88,13 +94,13 @@ async fn drive_pump(pump: Option<&mut Pump>) {
 pub(crate) async fn end_command(
     session: &Arc<ProcessSession>,
     pump: Option<&mut Pump>,
-    deltas: &mut OutputStreamer,
+    streamer: &mut OutputStreamer,
 ) {
     if session.is_over() {
         return;
     }
     // A slow observer must not keep a process alive.
-    deltas.lift_backpressure();
+    streamer.lift_backpressure();
     session.end(GRACE);
     let gone = async {
         tokio::select! {

@@ -38,15 +38,15 @@ impl ToolHandler for FsListTool {
     const ABOUT: &'static str = "Lists a directory.";
     const LANE: Lane = Lane::Shared;
 
-    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        Ok(Intent::read(place.resolve_path("path", args.path())?))
+    fn intent(&self, args: &Args, working_dir: &WorkingDir) -> Result<Intent, ToolError> {
+        Ok(Intent::read(working_dir.resolve_path("path", args.path())?))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let path = cx.working_dir().resolve_path("path", args.path())?;
         let (args, permit) = (args.clone(), permit.clone());
         cx.run_blocking(move |stop| {
-            let (door, start) = look_up(&permit, &path)?;
+            let (fs, start) = look_up(&permit, &path)?;
             let limit = args.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT);
             let max_depth = Some(args.depth.unwrap_or(1).max(1));
             let options = WalkOptions { ignore: IgnoreFiles::Everything, max_depth, threads: 1 };
@@ -61,7 +61,7 @@ impl ToolHandler for FsListTool {
                     WalkControl::Continue
                 }
             };
-            let walked = door.walk(&start, &options, &|| stop.is_requested(), visitor).map_err(fs_error)?;
+            let walked = fs.walk(&start, &options, &|| stop.is_requested(), visitor).map_err(fs_error)?;
             let entries = entries.into_inner();
             let about = format!("{} entries of `{}`", entries.len(), args.path());
             Ok(data_output(about, json!({ "entries": entries, "complete": !walked.stopped })))

@@ -34,8 +34,8 @@ impl ToolHandler for FsReadTool {
     const ABOUT: &'static str = "Reads the bytes of a file.";
     const LANE: Lane = Lane::Shared;
 
-    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        Ok(Intent::read(place.resolve_path("path", &args.path)?))
+    fn intent(&self, args: &Args, working_dir: &WorkingDir) -> Result<Intent, ToolError> {
+        Ok(Intent::read(working_dir.resolve_path("path", &args.path)?))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {

@@ -33,20 +33,20 @@ impl ToolHandler for FsWriteTool {
     const NAME: &'static str = "fs_write";
     const ABOUT: &'static str = "Writes a whole file.";
 
-    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, working_dir: &WorkingDir) -> Result<Intent, ToolError> {
         decode_content(args.text.as_deref(), args.base64.as_deref())?;
-        Ok(Intent::from_effects(vec![Effect::Write(place.resolve_path("path", &args.path)?)]))
+        Ok(Intent::from_effects(vec![Effect::Write(working_dir.resolve_path("path", &args.path)?)]))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let path = cx.working_dir().resolve_path("path", &args.path)?;
         permit.may_write(&path).map_err(ToolError::Forbidden)?;
         let bytes = decode_content(args.text.as_deref(), args.base64.as_deref())?;
-        let (args, edits, permit, place) =
+        let (args, edit_tracker, permit, working_dir) =
             (args.clone(), Arc::clone(&self.0), permit.clone(), cx.working_dir().clone());
         cx.run_blocking(move |_| {
             let real = permit.read_scope().real_path(&path).to_string_lossy().into_owned();
-            let (disk, denied) = open_writable_tree(&place, &permit)?;
+            let (disk, denied) = open_writable_tree(&working_dir, &permit)?;
             let found = disk.file_version(&real).map(|(_, stamp)| stamp);
             if args.new && found.is_some() {
                 return Ok(ToolOutput::failure(format!("`{}` is there already", args.path)));
@@ -54,10 +54,10 @@ impl ToolHandler for FsWriteTool {
             let size = bytes.len();
             let put = Some(NewFile { bytes: Arc::new(bytes), executable: None, attributes_from: None });
             let step = CommitStep { path: real.clone(), found_version: found, new_file: put };
-            if let Some(why) = git_layout_refusal(std::slice::from_ref(&step), &permit, &place.cwd) {
+            if let Some(why) = git_layout_refusal(std::slice::from_ref(&step), &permit, &working_dir.cwd) {
                 return Ok(ToolOutput::failure(why));
             }
-            if let Err(refusal) = disk.commit(&[step], &edits.records_dir) {
+            if let Err(refusal) = disk.commit(&[step], &edit_tracker.records_dir) {
                 return match crate::apply_patch::take_denial(&denied) {
                     Some(denial) => Err(ToolError::Blocked(denial)),
                     None => Ok(ToolOutput::failure(refusal.what.replace(&real, &args.path))),

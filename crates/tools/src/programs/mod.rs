@@ -19,12 +19,12 @@ use crate::{CommandRunner, EditTracker};
 /// Returns every tool for programs.
 pub fn program_tools(
     commands: &Arc<CommandRunner>,
-    edits: &Arc<EditTracker>,
+    edit_tracker: &Arc<EditTracker>,
 ) -> Result<Vec<Arc<dyn AnyTool>>, StrictFault> {
     Ok(vec![
         erase(fs_list::FsListTool)?,
         erase(fs_read::FsReadTool)?,
-        erase(fs_write::FsWriteTool(Arc::clone(edits)))?,
+        erase(fs_write::FsWriteTool(Arc::clone(edit_tracker)))?,
         erase(process_start::ProcessStartTool(Arc::clone(commands)))?,
         erase(process_write::ProcessWriteTool(Arc::clone(commands)))?,
     ])

@@ -63,8 +63,8 @@ impl ToolHandler for ProcessStartTool {
     const NAME: &'static str = "process_start";
     const ABOUT: &'static str = "Starts a process.";
 
-    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
-        let intent = Intent::run(self.argv(args)?, &resolve_workdir(args.cwd.as_deref(), place)?);
+    fn intent(&self, args: &Args, working_dir: &WorkingDir) -> Result<Intent, ToolError> {
+        let intent = Intent::run(self.argv(args)?, &resolve_workdir(args.cwd.as_deref(), working_dir)?);
         Ok(intent.with_terminal(args.tty.is_some()))
     }
 
@@ -72,15 +72,20 @@ impl ToolHandler for ProcessStartTool {
         let commands = &self.0;
         commands.sessions.make_room().map_err(|full| ToolError::io(full.to_string()))?;
         let argv = self.argv(args)?;
-        let shown = args.command.clone().unwrap_or_else(|| argv.join(" "));
+        let command_text = args.command.clone().unwrap_or_else(|| argv.join(" "));
         let stdio = match args.tty {
             Some(TerminalSizeArg { rows, cols }) => Stdio::Terminal(PtySize { rows, cols }),
             None if args.stdin => Stdio::PipedInput,
             None => Stdio::NoInput,
         };
-        let wanted =
-            CommandRequest { argv, command_text: shown, workdir: args.cwd.as_deref(), stdio, lifetime: Lifetime::Session };
-        let (session, pump) = commands.start(wanted, permit, cx).await?;
+        let request = CommandRequest {
+            argv,
+            command_text,
+            workdir: args.cwd.as_deref(),
+            stdio,
+            lifetime: Lifetime::Session,
+        };
+        let (session, pump) = commands.start(request, permit, cx).await?;
         // The program reads it a moment later; until then all of the output is kept.
         session.keep_for_stream();
         commands.sessions.adopt(&session, pump);

@@ -33,7 +33,11 @@ impl ToolHandler for ProcessWriteTool {
     fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
         let session = find_session(&self.0, args.process_id)?;
         let (command_line, confined) = (session.origin().command.clone(), session.confinement().is_some());
-        Ok(Intent::from_effects(vec![Effect::SendInput(ProgramInput { command_line, text: args.text.clone(), confined })]))
+        Ok(Intent::from_effects(vec![Effect::SendInput(ProgramInput {
+            command_line,
+            text: args.text.clone(),
+            confined,
+        })]))
     }
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {

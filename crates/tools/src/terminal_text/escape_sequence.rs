@@ -57,14 +57,14 @@ fn parse_control(bytes: &[u8]) -> (usize, SequenceEffect) {
     let parameters = 2 + count_in_range(&bytes[2..], 0x30..=0x3f);
     let end = parameters + count_in_range(&bytes[parameters..], 0x20..=0x2f);
     let Some(&letter @ 0x40..=0x7e) = bytes.get(end) else { return (end, SequenceEffect::Nothing) };
-    let ask = match (&bytes[2..end], letter) {
+    let effect = match (&bytes[2..end], letter) {
         (b"" | b"0", b'K' | b'J') => SequenceEffect::EraseRight,
         (b"1", b'K') => SequenceEffect::EraseLeft,
         (b"2", b'K') => SequenceEffect::EraseLine,
         (number, b'C' | b'D' | b'G') => parse_cursor_move(number, letter),
         _ => SequenceEffect::Nothing,
     };
-    (end + 1, ask)
+    (end + 1, effect)
 }
 
 fn parse_cursor_move(number: &[u8], letter: u8) -> SequenceEffect {

@@ -34,14 +34,15 @@ struct LineFolder<'a> {
 
 /// Appends the final visible text of `line` to `out`.
 pub(super) fn render_line(line: &[u8], device: OutputDevice, out: &mut String) {
-    let mut fold = LineFolder { line, device, cells: Vec::new(), column: 0, pending_start: 0, erased: Vec::new() };
+    let mut folder =
+        LineFolder { line, device, cells: Vec::new(), column: 0, pending_start: 0, erased: Vec::new() };
     let mut at = 0;
     // ends: every step takes at least one byte
     while at < line.len() {
-        at = fold.process_byte(at);
+        at = folder.process_byte(at);
     }
-    fold.keep_pending(at);
-    fold.render(out);
+    folder.keep_pending(at);
+    folder.render(out);
 }
 
 impl LineFolder<'_> {
@@ -55,8 +56,8 @@ impl LineFolder<'_> {
             }
             0x08 if self.device == OutputDevice::Terminal => self.column = self.column.saturating_sub(1),
             0x1b => {
-                let (length, ask) = escape_sequence::parse_sequence(&self.line[at..]);
-                self.apply_effect(ask, at);
+                let (length, effect) = escape_sequence::parse_sequence(&self.line[at..]);
+                self.apply_effect(effect, at);
                 return at + length;
             }
             // Zero width, and shown only for a pipe.
@@ -72,8 +73,8 @@ impl LineFolder<'_> {
         at + 1
     }
 
-    fn apply_effect(&mut self, ask: SequenceEffect, at: usize) {
-        match ask {
+    fn apply_effect(&mut self, effect: SequenceEffect, at: usize) {
+        match effect {
             SequenceEffect::EraseRight => self.cells.truncate(self.column),
             SequenceEffect::EraseLeft => self.erase_left(at),
             SequenceEffect::EraseLine => {
@@ -183,11 +184,11 @@ fn append_zero_width(bytes: &[u8], out: &mut String) {
     let mut at = 0;
     // ends: every round takes at least one byte
     while at < bytes.len() {
-        let (length, ask) = match bytes[at] {
+        let (length, effect) = match bytes[at] {
             0x1b => escape_sequence::parse_sequence(&bytes[at..]),
             _ => (1, SequenceEffect::Nothing),
         };
-        if matches!(ask, SequenceEffect::Nothing | SequenceEffect::Move(_)) {
+        if matches!(effect, SequenceEffect::Nothing | SequenceEffect::Move(_)) {
             escape_bytes(&bytes[at..at + length], out);
         }
         at += length;

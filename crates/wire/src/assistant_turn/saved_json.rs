@@ -27,12 +27,12 @@ impl AssistantTurn {
     pub fn from_saved_json(json: &Value) -> Result<Self, UnreadableTurn> {
         let fault = |path: &str| UnreadableTurn { path: path.to_owned() };
         let dialect = json["dialect"].as_str().and_then(|name| name.parse::<Dialect>().ok());
-        let mut said = Self::new(dialect.ok_or_else(|| fault("dialect"))?);
+        let mut turn = Self::new(dialect.ok_or_else(|| fault("dialect"))?);
         let pieces = json["pieces"].as_array().ok_or_else(|| fault("pieces"))?;
         for (at, piece) in pieces.iter().enumerate() {
-            said.push(load_piece(piece).ok_or_else(|| fault(&format!("pieces[{at}]")))?);
+            turn.push(load_piece(piece).ok_or_else(|| fault(&format!("pieces[{at}]")))?);
         }
-        Ok(said)
+        Ok(turn)
     }
 }
 
@@ -53,7 +53,7 @@ fn save_piece(piece: &TurnPiece) -> Value {
 fn load_piece(json: &Value) -> Option<TurnPiece> {
     let text = |name: &str| json[name].as_str().map(str::to_owned);
     let raw = json.get("raw").cloned();
-    let what = if json["text"].is_string() {
+    let content = if json["text"].is_string() {
         TurnContent::Text(text("text")?)
     } else if json["call"].is_object() {
         TurnContent::Call(load_call(&json["call"])?)
@@ -65,7 +65,7 @@ fn load_piece(json: &Value) -> Option<TurnPiece> {
         raw.as_ref()?;
         TurnContent::Item
     };
-    Some(TurnPiece { content: what, raw })
+    Some(TurnPiece { content, raw })
 }
 
 fn save_call(call: &ToolCall) -> Value {
@@ -93,7 +93,12 @@ fn load_call(json: &Value) -> Option<ToolCall> {
         let command = words.iter().map(|word| word.as_str().map(str::to_owned)).collect::<Option<_>>()?;
         let timeout_ms = payload["timeout_ms"].as_u64();
         let more = payload["more"].as_object().cloned().unwrap_or_default();
-        ToolPayload::LocalShell(LocalShellCall { command, workdir: text("workdir"), timeout_ms, other_fields: more })
+        ToolPayload::LocalShell(LocalShellCall {
+            command,
+            workdir: text("workdir"),
+            timeout_ms,
+            other_fields: more,
+        })
     } else if let Some(input) = text("input") {
         ToolPayload::Custom { input }
     } else {
@@ -125,21 +130,21 @@ mod tests {
             }),
             ToolPayload::Mcp { server, tool, arguments },
         ];
-        let mut said = AssistantTurn::new(Dialect::Responses);
+        let mut turn = AssistantTurn::new(Dialect::Responses);
         for (payload, at) in payloads.into_iter().zip(0..) {
             let call = ToolCall { id: format!("c{at}").into(), name: "n".to_owned(), payload };
-            said.push(TurnPiece { content: TurnContent::Call(call), raw: Some(json!({"at": at})) });
+            turn.push(TurnPiece { content: TurnContent::Call(call), raw: Some(json!({"at": at})) });
         }
         let unread = ToolCall::function("u", "read", "{}");
-        for what in [
+        for content in [
             TurnContent::Text("hi".to_owned()),
             TurnContent::Unread(unread, "why".to_owned()),
             TurnContent::Lost("no".to_owned()),
         ] {
-            said.push(TurnPiece { content: what, raw: None });
+            turn.push(TurnPiece { content, raw: None });
         }
-        said.push(TurnPiece { content: TurnContent::Item, raw: Some(json!({"type": "reasoning"})) });
-        assert_eq!(AssistantTurn::from_saved_json(&said.to_saved_json()), Ok(said));
+        turn.push(TurnPiece { content: TurnContent::Item, raw: Some(json!({"type": "reasoning"})) });
+        assert_eq!(AssistantTurn::from_saved_json(&turn.to_saved_json()), Ok(turn));
     }
 
     #[test]

@@ -123,17 +123,17 @@ impl ChatCallReader {
     }
 
     fn read_whole_call(&mut self, call: &Value, end: CallTextEnd) -> ParsedCall {
-        let form = call_shape(call);
-        let body = &call[form.body];
-        let mut draft = PartialCall::new(form.paths);
+        let shape = call_shape(call);
+        let body = &call[shape.body];
+        let mut draft = PartialCall::new(shape.paths);
         draft.id = non_empty_str(&call["id"]).map(str::to_owned);
         match body {
             Value::Object(_) => {
                 draft.set_name(&body["name"]);
-                draft.set_text(&body[form.text]);
+                draft.set_text(&body[shape.text]);
             }
-            Value::Null => draft.fail(form.body, CallFaultReason::Missing),
-            other => draft.fail_with_type(form.body, "an object", other),
+            Value::Null => draft.fail(shape.body, CallFaultReason::Missing),
+            other => draft.fail_with_type(shape.body, "an object", other),
         }
         self.close_call(draft, end)
     }
@@ -227,14 +227,14 @@ struct ToolCallDelta<'a> {
 
 impl<'a> ToolCallDelta<'a> {
     fn new(json: &'a Value) -> Self {
-        let form = call_shape(json);
-        Self::from_body(form, json, &json[form.body])
+        let shape = call_shape(json);
+        Self::from_body(shape, json, &json[shape.body])
     }
 
-    fn from_body(form: &'static ChatCallShape, json: &'a Value, body: &'a Value) -> Self {
+    fn from_body(shape: &'static ChatCallShape, json: &'a Value, body: &'a Value) -> Self {
         let (index, id, name) =
             (json["index"].as_u64(), non_empty_str(&json["id"]), non_empty_str(&body["name"]));
-        Self { shape: form, index, position: None, legacy: false, id, name, text: &body[form.text] }
+        Self { shape, index, position: None, legacy: false, id, name, text: &body[shape.text] }
     }
 
     fn new_draft(&self) -> PartialCall {

@@ -40,9 +40,11 @@ pub(super) fn read_item(item: &Value) -> ParsedCall {
         return fault(Some(id), "action".to_owned(), CallFaultReason::Unfinished);
     }
     match shell_action(&item["action"]) {
-        Ok(shell) => {
-            ParsedCall::Call(ToolCall { id, name: TOOL_NAME.to_owned(), payload: ToolPayload::LocalShell(shell) })
-        }
+        Ok(shell) => ParsedCall::Call(ToolCall {
+            id,
+            name: TOOL_NAME.to_owned(),
+            payload: ToolPayload::LocalShell(shell),
+        }),
         Err((path, why)) => fault(Some(id), path, why),
     }
 }

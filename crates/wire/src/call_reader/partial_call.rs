@@ -61,17 +61,17 @@ impl PartialCall {
     /// Creates a call without id, name and text.
     pub(super) fn new(paths: CallFieldPaths) -> Self {
         let (name, text, fallback) = (String::new(), String::new(), String::new());
-        let (index, item, id, spoiled) = (None, None, None, None);
+        let (index, item_id, id, first_fault) = (None, None, None, None);
         Self {
             paths,
             index,
-            item_id: item,
+            item_id,
             id,
             name,
             text,
             fallback,
             scanner: ObjectScanner::default(),
-            first_fault: spoiled,
+            first_fault,
             ended: false,
         }
     }

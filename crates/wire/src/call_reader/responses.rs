@@ -36,7 +36,9 @@ impl ResponsesCallReader {
     pub(super) fn read_event(&mut self, json: &Value) -> Vec<ParsedCall> {
         match json["type"].as_str() {
             Some("response.output_item.added") => self.open_item(json),
-            Some("response.output_item.done") => self.parse_item(&json["item"], json["output_index"].as_u64()),
+            Some("response.output_item.done") => {
+                self.parse_item(&json["item"], json["output_index"].as_u64())
+            }
             Some("response.function_call_arguments.delta" | "response.custom_tool_call_input.delta") => {
                 self.append_delta(json);
                 Vec::new()

@@ -41,12 +41,12 @@ enum AccumulatorState {
 
 impl ResponseAccumulator {
     pub(super) fn new(dialect: Dialect) -> Self {
-        let (heard, readings) = (Vec::new(), Vec::new());
+        let (events, unplaced_calls) = (Vec::new(), Vec::new());
         Self {
             dialect,
             turn: AssistantTurn::new(dialect),
-            events: heard,
-            unplaced_calls: readings,
+            events,
+            unplaced_calls,
             usage: None,
             kept_bytes: 0,
             state: AccumulatorState::Open,
@@ -68,8 +68,8 @@ impl ResponseAccumulator {
     }
 
     /// Adds results of the call reader.
-    pub(super) fn add_parsed_calls(&mut self, readings: Vec<ParsedCall>) {
-        self.unplaced_calls.extend(readings);
+    pub(super) fn add_parsed_calls(&mut self, parsed_calls: Vec<ParsedCall>) {
+        self.unplaced_calls.extend(parsed_calls);
     }
 
     /// Emits a text delta.
@@ -166,10 +166,10 @@ impl ResponseAccumulator {
         }
     }
 
-    fn keep_piece(&mut self, what: TurnContent, raw: Option<&Value>) {
+    fn keep_piece(&mut self, content: TurnContent, raw: Option<&Value>) {
         self.charge_bytes(raw.map_or(0, approximate_bytes));
         if !self.is_full() {
-            self.turn.push(TurnPiece { content: what, raw: raw.cloned() });
+            self.turn.push(TurnPiece { content, raw: raw.cloned() });
         }
     }
 
@@ -185,16 +185,16 @@ impl ResponseAccumulator {
     /// Takes the events to return to the caller now.
     pub(super) fn take_events(&mut self) -> Vec<ModelStreamEvent> {
         self.place_remaining_calls(|_| None);
-        let mut heard = mem::take(&mut self.events);
+        let mut events = mem::take(&mut self.events);
         match mem::replace(&mut self.state, AccumulatorState::Over) {
             AccumulatorState::Ending(end) => {
-                heard.extend(self.usage.take().map(ModelStreamEvent::Usage));
-                heard.push(ModelStreamEvent::End(end));
+                events.extend(self.usage.take().map(ModelStreamEvent::Usage));
+                events.push(ModelStreamEvent::End(end));
             }
             AccumulatorState::Open => self.state = AccumulatorState::Open,
             AccumulatorState::Over => {}
         }
-        heard
+        events
     }
 
     /// Returns the accumulated turn.

@@ -28,25 +28,27 @@ struct OpenContentBlock {
 
 impl AnthropicStreamDecoder {
     /// Decodes one stream event, or a whole message.
-    pub(super) fn decode_event(&mut self, json: &Value, notes: &mut ResponseAccumulator) {
+    pub(super) fn decode_event(&mut self, json: &Value, accumulator: &mut ResponseAccumulator) {
         match json["type"].as_str() {
-            Some("message_start") => notes.update_usage(&json["message"]["usage"]),
-            Some("content_block_start") => self.start_block(json, notes),
-            Some("content_block_delta") => self.apply_delta(json, notes),
+            Some("message_start") => accumulator.update_usage(&json["message"]["usage"]),
+            Some("content_block_start") => self.start_block(json, accumulator),
+            Some("content_block_delta") => self.apply_delta(json, accumulator),
             Some("content_block_stop") => {
                 if let Some(block) = self.find_open_block(json).map(|at| self.open_blocks.remove(at)) {
-                    keep_block(block, notes);
+                    keep_block(block, accumulator);
                 }
             }
             Some("message_delta") => {
                 self.record_stop_reason(&json["delta"]);
-                notes.update_usage(&json["usage"]);
+                accumulator.update_usage(&json["usage"]);
             }
-            Some("message_stop") => notes.set_end(self.response_end()),
-            Some("error") => notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json))),
-            Some("message") | None if json["content"].is_array() => self.decode_message(json, notes),
+            Some("message_stop") => accumulator.set_end(self.response_end()),
+            Some("error") => {
+                accumulator.set_end(ResponseEnd::Failed(accumulator.dialect().stream_error(json)))
+            }
+            Some("message") | None if json["content"].is_array() => self.decode_message(json, accumulator),
             None if is_fault(&json["error"]) => {
-                notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json)));
+                accumulator.set_end(ResponseEnd::Failed(accumulator.dialect().stream_error(json)));
             }
             Some(_) | None => {}
         }
@@ -54,9 +56,9 @@ impl AnthropicStreamDecoder {
 
     /// Keeps open text blocks, which are valid as far as they go. Open thinking blocks have no signature and are
     /// dropped.
-    pub(super) fn finish(&mut self, notes: &mut ResponseAccumulator) -> ResponseEnd {
+    pub(super) fn finish(&mut self, accumulator: &mut ResponseAccumulator) -> ResponseEnd {
         for block in self.open_blocks.drain(..).filter(|block| block.json["type"] == "text") {
-            keep_block(block, notes);
+            keep_block(block, accumulator);
         }
         match self.stop_reason {
             Some(_) => self.response_end(),
@@ -77,43 +79,50 @@ impl AnthropicStreamDecoder {
         }
     }
 
-    fn decode_message(&mut self, message: &Value, notes: &mut ResponseAccumulator) {
+    fn decode_message(&mut self, message: &Value, accumulator: &mut ResponseAccumulator) {
         for json in message["content"].as_array().into_iter().flatten() {
-            emit_block(json, notes);
-            keep_block(OpenContentBlock { index: None, json: json.clone(), input: String::new() }, notes);
+            emit_block(json, accumulator);
+            keep_block(
+                OpenContentBlock { index: None, json: json.clone(), input: String::new() },
+                accumulator,
+            );
         }
-        notes.update_usage(&message["usage"]);
+        accumulator.update_usage(&message["usage"]);
         self.record_stop_reason(message);
-        notes.set_end(self.response_end());
+        accumulator.set_end(self.response_end());
     }
 
-    fn start_block(&mut self, event: &Value, notes: &mut ResponseAccumulator) {
+    fn start_block(&mut self, event: &Value, accumulator: &mut ResponseAccumulator) {
         let json = event["content_block"].clone();
-        emit_block(&json, notes);
-        notes.charge_bytes(json.to_string().len());
+        emit_block(&json, accumulator);
+        accumulator.charge_bytes(json.to_string().len());
         if self.open_blocks.len() < MAX_OPEN_BLOCKS && json.is_object() {
-            self.open_blocks.push(OpenContentBlock { index: event["index"].as_u64(), json, input: String::new() });
+            self.open_blocks.push(OpenContentBlock {
+                index: event["index"].as_u64(),
+                json,
+                input: String::new(),
+            });
         }
     }
 
-    fn apply_delta(&mut self, event: &Value, notes: &mut ResponseAccumulator) {
+    fn apply_delta(&mut self, event: &Value, accumulator: &mut ResponseAccumulator) {
         let Some(at) = self.find_open_block(event) else { return };
         let (block, delta) = (&mut self.open_blocks[at], &event["delta"]);
         let piece = |name: &str| delta[name].as_str().unwrap_or_default();
         match delta["type"].as_str() {
             Some("text_delta") => {
-                notes.emit_text(piece("text"));
-                block.append_to_field("text", piece("text"), notes);
+                accumulator.emit_text(piece("text"));
+                block.append_to_field("text", piece("text"), accumulator);
             }
             Some("thinking_delta") => {
-                notes.emit_thought(piece("thinking"));
-                block.append_to_field("thinking", piece("thinking"), notes);
+                accumulator.emit_thought(piece("thinking"));
+                block.append_to_field("thinking", piece("thinking"), accumulator);
             }
-            Some("signature_delta") => block.append_to_field("signature", piece("signature"), notes),
-            Some("citations_delta") => block.add_citation(&delta["citation"], notes),
+            Some("signature_delta") => block.append_to_field("signature", piece("signature"), accumulator),
+            Some("citations_delta") => block.add_citation(&delta["citation"], accumulator),
             // The call reader accumulates the input of our own calls.
             Some("input_json_delta") if block.json["type"] != "tool_use" => {
-                notes.charge_bytes(piece("partial_json").len());
+                accumulator.charge_bytes(piece("partial_json").len());
                 block.input.push_str(piece("partial_json"));
             }
             Some(_) | None => {}
@@ -129,16 +138,16 @@ impl AnthropicStreamDecoder {
 }
 
 impl OpenContentBlock {
-    fn append_to_field(&mut self, field: &str, piece: &str, notes: &mut ResponseAccumulator) {
-        notes.charge_bytes(piece.len());
+    fn append_to_field(&mut self, field: &str, piece: &str, accumulator: &mut ResponseAccumulator) {
+        accumulator.charge_bytes(piece.len());
         match &mut self.json[field] {
             Value::String(text) => text.push_str(piece),
             other => *other = json!(piece),
         }
     }
 
-    fn add_citation(&mut self, citation: &Value, notes: &mut ResponseAccumulator) {
-        notes.charge_bytes(citation.to_string().len());
+    fn add_citation(&mut self, citation: &Value, accumulator: &mut ResponseAccumulator) {
+        accumulator.charge_bytes(citation.to_string().len());
         match &mut self.json["citations"] {
             Value::Array(citations) => citations.push(citation.clone()),
             other => *other = json!([citation]),
@@ -147,16 +156,16 @@ impl OpenContentBlock {
 }
 
 /// Emits the initial content of a block.
-fn emit_block(block: &Value, notes: &mut ResponseAccumulator) {
+fn emit_block(block: &Value, accumulator: &mut ResponseAccumulator) {
     match block["type"].as_str() {
-        Some("text") => notes.emit_text(block["text"].as_str().unwrap_or_default()),
-        Some("thinking") => notes.emit_thought(block["thinking"].as_str().unwrap_or_default()),
+        Some("text") => accumulator.emit_text(block["text"].as_str().unwrap_or_default()),
+        Some("thinking") => accumulator.emit_thought(block["thinking"].as_str().unwrap_or_default()),
         Some(_) | None => {}
     }
 }
 
 /// Keeps a completed block.
-fn keep_block(block: OpenContentBlock, notes: &mut ResponseAccumulator) {
+fn keep_block(block: OpenContentBlock, accumulator: &mut ResponseAccumulator) {
     let OpenContentBlock { mut json, input, .. } = block;
     if !input.is_empty() {
         json["input"] = serde_json::from_str(&input).unwrap_or_else(|_| Value::Object(Map::new()));
@@ -165,12 +174,12 @@ fn keep_block(block: OpenContentBlock, notes: &mut ResponseAccumulator) {
         Some("text") => {
             let text = json["text"].as_str().unwrap_or_default().to_owned();
             let cites = json["citations"].as_array().is_some_and(|citations| !citations.is_empty());
-            notes.keep_text(text, cites.then_some(&json));
+            accumulator.keep_text(text, cites.then_some(&json));
         }
-        Some("tool_use") => notes.place_call(json["id"].as_str(), Some(&json)),
+        Some("tool_use") => accumulator.place_call(json["id"].as_str(), Some(&json)),
         Some("thinking") if json["signature"].as_str().is_none_or(str::is_empty) => {}
-        Some("thinking" | "redacted_thinking") => notes.keep_item(&json),
-        Some(kind) => notes.keep_hosted(kind, &json),
+        Some("thinking" | "redacted_thinking") => accumulator.keep_item(&json),
+        Some(kind) => accumulator.keep_hosted(kind, &json),
         None => {}
     }
 }

@@ -12,7 +12,7 @@ use super::accumulator::ResponseAccumulator;
 use super::responses::is_fault;
 use crate::ModelError;
 use crate::call_reader::{finish_reason, first_choice, is_whole_response};
-use crate::write::chat::{REASONING_DETAILS_FIELD, EXTRA_CONTENT_FIELD, REASONING_FIELDS};
+use crate::write::chat::{EXTRA_CONTENT_FIELD, REASONING_DETAILS_FIELD, REASONING_FIELDS};
 
 /// Decoder state of a Chat Completions response.
 #[derive(Debug, Default)]
@@ -27,38 +27,38 @@ pub(super) struct ChatStreamDecoder {
 
 impl ChatStreamDecoder {
     /// Decodes one chunk, or a whole response.
-    pub(super) fn decode_event(&mut self, json: &Value, notes: &mut ResponseAccumulator) {
-        notes.update_usage(&json["x_groq"]["usage"]);
-        notes.update_usage(&json["usage"]);
+    pub(super) fn decode_event(&mut self, json: &Value, accumulator: &mut ResponseAccumulator) {
+        accumulator.update_usage(&json["x_groq"]["usage"]);
+        accumulator.update_usage(&json["usage"]);
         if is_fault(&json["error"]) {
-            return notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json)));
+            return accumulator.set_end(ResponseEnd::Failed(accumulator.dialect().stream_error(json)));
         }
         let Some(choices) = json["choices"].as_array() else { return };
         let Some(choice) = first_choice(json) else {
             if choices.is_empty() && json["usage"].is_object() && self.finish_reason.is_some() {
-                notes.set_end(self.response_end());
+                accumulator.set_end(self.response_end());
             }
             return;
         };
         if is_fault(&choice["error"]) {
-            return notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(choice)));
+            return accumulator.set_end(ResponseEnd::Failed(accumulator.dialect().stream_error(choice)));
         }
         let whole = is_whole_response(choice);
-        self.decode_message(if whole { &choice["message"] } else { &choice["delta"] }, notes);
+        self.decode_message(if whole { &choice["message"] } else { &choice["delta"] }, accumulator);
         if let Some(reason) = finish_reason(choice) {
             self.finish_reason = Some(reason.to_owned());
         }
         if self.finish_reason.is_some() || whole {
-            self.keep_complete(notes);
+            self.keep_complete(accumulator);
         }
         if whole {
-            notes.set_end(self.response_end());
+            accumulator.set_end(self.response_end());
         }
     }
 
     /// Keeps partial text and reasoning.
-    pub(super) fn finish(&mut self, notes: &mut ResponseAccumulator) -> ResponseEnd {
-        self.keep_complete(notes);
+    pub(super) fn finish(&mut self, accumulator: &mut ResponseAccumulator) -> ResponseEnd {
+        self.keep_complete(accumulator);
         match self.finish_reason {
             Some(_) => self.response_end(),
             None => ResponseEnd::Failed(ModelError::stream_ended_early()),
@@ -75,54 +75,54 @@ impl ChatStreamDecoder {
     }
 
     /// Decodes a message or the delta of a chunk.
-    fn decode_message(&mut self, message: &Value, notes: &mut ResponseAccumulator) {
+    fn decode_message(&mut self, message: &Value, accumulator: &mut ResponseAccumulator) {
         let thought =
             REASONING_FIELDS.into_iter().find(|name| message[name].as_str().is_some_and(|it| !it.is_empty()));
         if let Some(name) = thought {
-            self.append_reasoning(name, &message[name], notes);
+            self.append_reasoning(name, &message[name], accumulator);
         }
-        self.append_details(&message[REASONING_DETAILS_FIELD], notes);
+        self.append_details(&message[REASONING_DETAILS_FIELD], accumulator);
         match &message["content"] {
-            Value::String(text) => self.append_text(text, notes),
+            Value::String(text) => self.append_text(text, accumulator),
             // Mistral's reasoning models send content parts.
-            Value::Array(parts) => parts.iter().for_each(|part| self.decode_part(part, notes)),
+            Value::Array(parts) => parts.iter().for_each(|part| self.decode_part(part, accumulator)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
         }
-        self.append_text(message["refusal"].as_str().unwrap_or_default(), notes);
+        self.append_text(message["refusal"].as_str().unwrap_or_default(), accumulator);
         for call in message["tool_calls"].as_array().into_iter().flatten() {
             if let (Some(id), extra @ Value::Object(_)) = (call["id"].as_str(), &call[EXTRA_CONTENT_FIELD]) {
-                notes.charge_bytes(extra.to_string().len());
+                accumulator.charge_bytes(extra.to_string().len());
                 self.call_extras.insert(id.to_owned(), json!({ EXTRA_CONTENT_FIELD: extra }));
             }
         }
     }
 
-    fn decode_part(&mut self, part: &Value, notes: &mut ResponseAccumulator) {
+    fn decode_part(&mut self, part: &Value, accumulator: &mut ResponseAccumulator) {
         if let Some(text) = part["text"].as_str() {
-            self.append_text(text, notes);
+            self.append_text(text, accumulator);
         }
         for thought in part["thinking"].as_array().into_iter().flatten() {
-            notes.emit_thought(thought["text"].as_str().unwrap_or_default());
+            accumulator.emit_thought(thought["text"].as_str().unwrap_or_default());
         }
     }
 
-    fn append_text(&mut self, piece: &str, notes: &mut ResponseAccumulator) {
-        notes.charge_bytes(piece.len());
-        notes.emit_text(piece);
+    fn append_text(&mut self, piece: &str, accumulator: &mut ResponseAccumulator) {
+        accumulator.charge_bytes(piece.len());
+        accumulator.emit_text(piece);
         self.text.push_str(piece);
     }
 
-    fn append_reasoning(&mut self, name: &str, piece: &Value, notes: &mut ResponseAccumulator) {
+    fn append_reasoning(&mut self, name: &str, piece: &Value, accumulator: &mut ResponseAccumulator) {
         let piece = piece.as_str().unwrap_or_default();
-        notes.charge_bytes(piece.len());
-        notes.emit_thought(piece);
+        accumulator.charge_bytes(piece.len());
+        accumulator.emit_thought(piece);
         append_string(&mut self.message_extras, name, piece);
     }
 
     /// Merges consecutive parts of the same index, which are fragments of one part.
-    fn append_details(&mut self, details: &Value, notes: &mut ResponseAccumulator) {
+    fn append_details(&mut self, details: &Value, accumulator: &mut ResponseAccumulator) {
         for detail in details.as_array().into_iter().flatten().filter_map(Value::as_object) {
-            notes.charge_bytes(Value::Object(detail.clone()).to_string().len());
+            accumulator.charge_bytes(Value::Object(detail.clone()).to_string().len());
             let kept = self.message_extras.entry(REASONING_DETAILS_FIELD).or_insert_with(|| json!([]));
             let Some(kept) = kept.as_array_mut() else { return };
             let same = |last: &Value| detail.get("index").is_some_and(|at| last["index"] == *at);
@@ -134,14 +134,14 @@ impl ChatStreamDecoder {
     }
 
     /// Keeps what is complete: reasoning, text, calls.
-    fn keep_complete(&mut self, notes: &mut ResponseAccumulator) {
+    fn keep_complete(&mut self, accumulator: &mut ResponseAccumulator) {
         if !self.message_extras.is_empty() {
-            notes.keep_item(&Value::Object(mem::take(&mut self.message_extras)));
+            accumulator.keep_item(&Value::Object(mem::take(&mut self.message_extras)));
         }
         if !self.text.is_empty() {
-            notes.keep_text(mem::take(&mut self.text), None);
+            accumulator.keep_text(mem::take(&mut self.text), None);
         }
-        notes.place_remaining_calls(|id| self.call_extras.get(id).cloned());
+        accumulator.place_remaining_calls(|id| self.call_extras.get(id).cloned());
     }
 }
 

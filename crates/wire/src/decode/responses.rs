@@ -26,107 +26,124 @@ pub(super) struct ResponsesStreamDecoder {
 
 impl ResponsesStreamDecoder {
     /// Decodes one stream event, or a whole response.
-    pub(super) fn decode_event(&mut self, json: &Value, notes: &mut ResponseAccumulator) {
+    pub(super) fn decode_event(&mut self, json: &Value, accumulator: &mut ResponseAccumulator) {
         let delta = json["delta"].as_str().unwrap_or_default();
         match json["type"].as_str() {
             Some("response.output_text.delta" | "response.refusal.delta") => {
-                self.append_delta(json["output_index"].as_u64(), delta, notes);
+                self.append_delta(json["output_index"].as_u64(), delta, accumulator);
             }
             Some("response.reasoning_summary_text.delta" | "response.reasoning_text.delta") => {
                 self.reasoning_emitted = true;
-                notes.emit_thought(delta);
+                accumulator.emit_thought(delta);
             }
             Some("response.reasoning_summary_part.added") => {
                 let first = json["summary_index"].as_u64().unwrap_or(0) == 0;
-                notes.emit_thought(if first { "" } else { "\n\n" });
+                accumulator.emit_thought(if first { "" } else { "\n\n" });
             }
             Some("response.output_item.done") => {
-                self.decode_item(&json["item"], json["output_index"].as_u64(), notes);
+                self.decode_item(&json["item"], json["output_index"].as_u64(), accumulator);
             }
             Some(event @ ("response.completed" | "response.done" | "response.incomplete")) => {
-                self.decode_response(&json["response"], event, notes);
+                self.decode_response(&json["response"], event, accumulator);
             }
             Some(event @ ("response.failed" | "response.cancelled")) => {
-                self.decode_response(&json["response"], event, notes);
+                self.decode_response(&json["response"], event, accumulator);
             }
-            Some("error") => notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json))),
-            Some(_) | None if json["output"].is_array() => self.decode_response(json, "", notes),
+            Some("error") => {
+                accumulator.set_end(ResponseEnd::Failed(accumulator.dialect().stream_error(json)))
+            }
+            Some(_) | None if json["output"].is_array() => self.decode_response(json, "", accumulator),
             None if is_fault(&json["error"]) => {
-                notes.set_end(ResponseEnd::Failed(notes.dialect().stream_error(json)));
+                accumulator.set_end(ResponseEnd::Failed(accumulator.dialect().stream_error(json)));
             }
             Some(_) | None => {}
         }
     }
 
     /// Keeps partial text.
-    pub(super) fn finish(&mut self, notes: &mut ResponseAccumulator) -> ResponseEnd {
+    pub(super) fn finish(&mut self, accumulator: &mut ResponseAccumulator) -> ResponseEnd {
         for (_, text) in self.open_texts.drain(..) {
-            notes.keep_text(text, None);
+            accumulator.keep_text(text, None);
         }
         ResponseEnd::Failed(ModelError::stream_ended_early())
     }
 
-    fn append_delta(&mut self, place: Option<u64>, piece: &str, notes: &mut ResponseAccumulator) {
-        notes.charge_bytes(piece.len());
-        notes.emit_text(piece);
-        match self.open_texts.iter_mut().rfind(|(other, _)| *other == place) {
+    fn append_delta(
+        &mut self,
+        output_index: Option<u64>,
+        piece: &str,
+        accumulator: &mut ResponseAccumulator,
+    ) {
+        accumulator.charge_bytes(piece.len());
+        accumulator.emit_text(piece);
+        match self.open_texts.iter_mut().rfind(|(other, _)| *other == output_index) {
             Some((_, text)) => text.push_str(piece),
-            None => self.open_texts.push((place, piece.to_owned())),
+            None => self.open_texts.push((output_index, piece.to_owned())),
         }
     }
 
-    fn decode_item(&mut self, item: &Value, place: Option<u64>, notes: &mut ResponseAccumulator) {
-        self.completed_indices.extend(place);
+    fn decode_item(
+        &mut self,
+        item: &Value,
+        output_index: Option<u64>,
+        accumulator: &mut ResponseAccumulator,
+    ) {
+        self.completed_indices.extend(output_index);
         self.completed_ids.extend(item["id"].as_str().map(str::to_owned));
         match item["type"].as_str() {
-            Some("message") => self.decode_message(item, place, notes),
+            Some("message") => self.decode_message(item, output_index, accumulator),
             Some("function_call" | "custom_tool_call" | "local_shell_call") => {
-                notes.place_call(call_id(item), Some(item));
+                accumulator.place_call(call_id(item), Some(item));
             }
-            Some("reasoning") => self.decode_reasoning(item, notes),
-            Some(kind) => notes.keep_hosted(kind, item),
+            Some("reasoning") => self.decode_reasoning(item, accumulator),
+            Some(kind) => accumulator.keep_hosted(kind, item),
             None => {}
         }
     }
 
-    fn decode_message(&mut self, item: &Value, place: Option<u64>, notes: &mut ResponseAccumulator) {
+    fn decode_message(
+        &mut self,
+        item: &Value,
+        output_index: Option<u64>,
+        accumulator: &mut ResponseAccumulator,
+    ) {
         let parts = item["content"].as_array().into_iter().flatten();
         let text: String =
             parts.filter_map(|part| part["text"].as_str().or_else(|| part["refusal"].as_str())).collect();
-        let heard = self.open_texts.len();
-        self.open_texts.retain(|(other, _)| other.is_some() && *other != place);
-        if self.open_texts.len() == heard {
-            notes.emit_text(&text);
+        let open_before = self.open_texts.len();
+        self.open_texts.retain(|(other, _)| other.is_some() && *other != output_index);
+        if self.open_texts.len() == open_before {
+            accumulator.emit_text(&text);
         }
-        notes.charge_bytes(text.len());
-        notes.keep_text(text, Some(item));
+        accumulator.charge_bytes(text.len());
+        accumulator.keep_text(text, Some(item));
     }
 
-    fn decode_reasoning(&mut self, item: &Value, notes: &mut ResponseAccumulator) {
+    fn decode_reasoning(&mut self, item: &Value, accumulator: &mut ResponseAccumulator) {
         if !self.reasoning_emitted {
             let parts = ["summary", "content"].map(|field| item[field].as_array().into_iter().flatten());
             let texts: Vec<&str> =
                 parts.into_iter().flatten().filter_map(|part| part["text"].as_str()).collect();
-            notes.emit_thought(&texts.join("\n\n"));
+            accumulator.emit_thought(&texts.join("\n\n"));
         }
         self.reasoning_emitted = false;
-        notes.keep_item(item);
+        accumulator.keep_item(item);
     }
 
     /// Decodes the end of a stream, which repeats its items, or a whole response.
-    fn decode_response(&mut self, response: &Value, event: &str, notes: &mut ResponseAccumulator) {
+    fn decode_response(&mut self, response: &Value, event: &str, accumulator: &mut ResponseAccumulator) {
         let items = response["output"].as_array().into_iter().flatten();
-        for (item, place) in items.zip(0..) {
+        for (item, output_index) in items.zip(0..) {
             let known = item["id"].as_str().is_some_and(|id| self.completed_ids.contains(id));
-            if !known && !self.completed_indices.contains(&place) {
-                self.decode_item(item, Some(place), notes);
+            if !known && !self.completed_indices.contains(&output_index) {
+                self.decode_item(item, Some(output_index), accumulator);
             }
         }
-        notes.update_usage(&response["usage"]);
+        accumulator.update_usage(&response["usage"]);
         let why = response["incomplete_details"]["reason"].as_str();
         let end = match (event, response["status"].as_str()) {
             ("response.failed", _) | (_, Some("failed")) => {
-                ResponseEnd::Failed(notes.dialect().stream_error(&response["error"]))
+                ResponseEnd::Failed(accumulator.dialect().stream_error(&response["error"]))
             }
             ("response.cancelled", _) | (_, Some("cancelled")) => {
                 ResponseEnd::CutShort { why: "cancelled".to_owned() }
@@ -136,7 +153,7 @@ impl ResponsesStreamDecoder {
             }
             (_, Some(_) | None) => ResponseEnd::Done,
         };
-        notes.set_end(end);
+        accumulator.set_end(end);
     }
 }
 

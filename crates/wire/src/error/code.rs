@@ -42,8 +42,8 @@ const TOO_LONG_PHRASES: &[&str] = &[
 
 impl ModelErrorCode {
     /// Picks the most specific classification: a specific identifier, then the HTTP status, then a general identifier.
-    pub(super) fn classify(status: Option<u16>, words: &[String], text: &str) -> Self {
-        let named = words.iter().find_map(|word| Self::from_identifier(word));
+    pub(super) fn classify(status: Option<u16>, identifiers: &[String], text: &str) -> Self {
+        let named = identifiers.iter().find_map(|word| Self::from_identifier(word));
         let code = match (named, status.and_then(Self::from_status)) {
             (Some(Self::BadRequest) | None, Some(code)) => code,
             (Some(code), _) => code,

@@ -52,7 +52,9 @@ fn without_key(word: &str) -> String {
             continue;
         }
         let (run, after) = rest.split_at(end);
-        let secret = run.len() >= MIN_KEY_LENGTH || run.contains("**") || KEY_PREFIXES.iter().any(|key| run.starts_with(key));
+        let secret = run.len() >= MIN_KEY_LENGTH
+            || run.contains("**")
+            || KEY_PREFIXES.iter().any(|key| run.starts_with(key));
         clean.push_str(if secret { KEY_PLACEHOLDER } else { run });
         rest = after;
     }

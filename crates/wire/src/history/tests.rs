@@ -56,11 +56,11 @@ fn sample_turn(dialect: Dialect) -> AssistantTurn {
 #[test]
 fn a_turn_and_its_replies_in_every_dialect() {
     let told = Dialect::ALL.map(|dialect| {
-        let said = sample_turn(Dialect::Responses);
+        let turn = sample_turn(Dialect::Responses);
         let output = ToolOutput::text("ok");
         let ids: Vec<CallId> = ["c", "a", "a", "stranger"].map(CallId::from).to_vec();
-        let replies = dialect.turn_replies(&said, ids.iter().map(|id| (id, &output)));
-        format!("{}\n--\n{}", lines(&dialect.assistant_turn(&said)), lines(&replies))
+        let replies = dialect.turn_replies(&turn, ids.iter().map(|id| (id, &output)));
+        format!("{}\n--\n{}", lines(&dialect.assistant_turn(&turn)), lines(&replies))
     });
     assert_snapshot!(told.join("\n\n"), @r#"
     {"arguments":"{oops","call_id":"a","name":"functions_read_0","type":"function_call"}
@@ -97,19 +97,19 @@ fn a_turn_and_its_replies_in_every_dialect() {
 fn empty_turn_writes_no_item() {
     for dialect in Dialect::ALL {
         let lost = json!({"dialect": "chat", "pieces": [{"lost": "no id"}]});
-        let said = AssistantTurn::from_saved_json(&lost).unwrap();
-        assert_eq!(dialect.assistant_turn(&said), [] as [Value; 0], "{dialect}");
-        assert_eq!(dialect.turn_replies(&said, []), [dialect.user_message("no id", &[])], "{dialect}");
+        let turn = AssistantTurn::from_saved_json(&lost).unwrap();
+        assert_eq!(dialect.assistant_turn(&turn), [] as [Value; 0], "{dialect}");
+        assert_eq!(dialect.turn_replies(&turn, []), [dialect.user_message("no id", &[])], "{dialect}");
     }
 }
 
 #[test]
 fn a_shell_call_goes_back_as_it_came_and_to_others_as_a_function() {
     let raw = json!({"type": "local_shell_call", "id": "lsh_1", "call_id": "c", "status": "completed", "action": {"type": "exec", "command": ["ls"], "env": {}}});
-    let mut listener = Dialect::Responses.stream_decoder();
-    listener.push(&json!({"type": "response.output_item.done", "output_index": 0, "item": raw}));
-    let said = listener.into_turn();
-    assert!(said.calls().all(|call| matches!(call.payload, ToolPayload::LocalShell(_))));
-    assert_eq!(Dialect::Responses.assistant_turn(&said), [raw]);
-    assert_snapshot!(lines(&Dialect::Chat.assistant_turn(&said)), @r#"{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{\"command\":[\"ls\"]}","name":"local_shell"},"id":"c","type":"function"}]}"#);
+    let mut decoder = Dialect::Responses.stream_decoder();
+    decoder.push(&json!({"type": "response.output_item.done", "output_index": 0, "item": raw}));
+    let turn = decoder.into_turn();
+    assert!(turn.calls().all(|call| matches!(call.payload, ToolPayload::LocalShell(_))));
+    assert_eq!(Dialect::Responses.assistant_turn(&turn), [raw]);
+    assert_snapshot!(lines(&Dialect::Chat.assistant_turn(&turn)), @r#"{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{\"command\":[\"ls\"]}","name":"local_shell"},"id":"c","type":"function"}]}"#);
 }

@@ -11,13 +11,13 @@ use crate::AssistantTurn;
 fn items(dialect: Dialect) -> Vec<SerializedItem> {
     let call = |id: &str| json!({"call": {"id": id, "name": "read", "payload": {"arguments": "{\"a\": 1}"}}});
     let saved = json!({"dialect": dialect.as_str(), "pieces": [{"text": "Reading."}, call("a"), call("b")]});
-    let said = AssistantTurn::from_saved_json(&saved).unwrap();
+    let turn = AssistantTurn::from_saved_json(&saved).unwrap();
     let picture = OutputImage { mime: "image/png", bytes: vec![1] };
     let mut items = vec![dialect.user_message("Read.", &[])];
-    items.extend(dialect.assistant_turn(&said));
+    items.extend(dialect.assistant_turn(&turn));
     items.extend(
         dialect.turn_replies(
-            &said,
+            &turn,
             [(&"b".into(), &ToolOutput::text("B")), (&"a".into(), &ToolOutput::text("A"))],
         ),
     );

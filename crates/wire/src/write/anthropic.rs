@@ -3,13 +3,16 @@
 use serde_json::{Value, json};
 use tool::{OutputImage, OutputItem, ToolCall, ToolOutput, ToolSpec};
 
-use super::{FunctionDeclaration, encode_base64, call_fields, output_images, non_blank_items, output_text, message_text};
+use super::{
+    FunctionDeclaration, call_fields, encode_base64, message_text, non_blank_items, output_images,
+    output_text,
+};
 use crate::assistant_turn::{TurnContent, TurnPiece};
 use crate::{ApiCompat, AssistantTurn, Dialect};
 
 /// Writes a tool declaration; `None` for tools that cannot be functions.
-pub(crate) fn tool_declaration(spec: &ToolSpec, style: &ApiCompat) -> Option<Value> {
-    let FunctionDeclaration { name, description, parameters } = FunctionDeclaration::from_spec(spec, style)?;
+pub(crate) fn tool_declaration(spec: &ToolSpec, compat: &ApiCompat) -> Option<Value> {
+    let FunctionDeclaration { name, description, parameters } = FunctionDeclaration::from_spec(spec, compat)?;
     Some(json!({ "name": name, "description": description, "input_schema": parameters }))
 }
 
@@ -22,12 +25,12 @@ pub(crate) fn user_message(text: &str, pictures: &[OutputImage]) -> Value {
 
 /// Writes the assistant message. Calls of another dialect's turn move to the end. Other APIs allow text after a call,
 /// but here the results must follow.
-pub(crate) fn assistant_message(said: &AssistantTurn) -> Option<Value> {
-    let content: Vec<Value> = if said.dialect() == Dialect::Anthropic {
-        said.pieces().iter().filter_map(own_block).collect()
+pub(crate) fn assistant_message(turn: &AssistantTurn) -> Option<Value> {
+    let content: Vec<Value> = if turn.dialect() == Dialect::Anthropic {
+        turn.pieces().iter().filter_map(own_block).collect()
     } else {
         let (mut first, last): (Vec<Value>, Vec<Value>) =
-            said.pieces().iter().filter_map(foreign_block).partition(|block| block["type"] != "tool_use");
+            turn.pieces().iter().filter_map(foreign_block).partition(|block| block["type"] != "tool_use");
         first.extend(last);
         first
     };

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 use tool::{OutputImage, StrictMode, ToolCall, ToolOutput, ToolSpec};
 
-use super::{FunctionDeclaration, call_fields, data_url, output_images, output_text, message_text};
+use super::{FunctionDeclaration, call_fields, data_url, message_text, output_images, output_text};
 use crate::assistant_turn::{TurnContent, TurnPiece};
 use crate::{ApiCompat, AssistantTurn, Dialect};
 
@@ -20,8 +20,8 @@ pub(crate) const REASONING_DETAILS_FIELD: &str = "reasoning_details";
 pub(crate) const EXTRA_CONTENT_FIELD: &str = "extra_content";
 
 /// Writes a tool declaration; `None` for tools that cannot be functions.
-pub(crate) fn tool_declaration(spec: &ToolSpec, style: &ApiCompat) -> Option<Value> {
-    let FunctionDeclaration { name, description, parameters } = FunctionDeclaration::from_spec(spec, style)?;
+pub(crate) fn tool_declaration(spec: &ToolSpec, compat: &ApiCompat) -> Option<Value> {
+    let FunctionDeclaration { name, description, parameters } = FunctionDeclaration::from_spec(spec, compat)?;
     let mut function = json!({ "name": name, "description": description, "parameters": parameters });
     // Written only if true: many servers that imitate this API do not know the field.
     if let ToolSpec::Function(spec) = spec
@@ -44,10 +44,10 @@ pub(crate) fn user_message(text: &str, pictures: &[OutputImage]) -> Value {
 }
 
 /// Writes one message with all text and all calls.
-pub(crate) fn assistant_message(said: &AssistantTurn) -> Option<Value> {
-    let own = said.dialect() == Dialect::Chat;
-    let calls: Vec<Value> = said.pieces().iter().filter_map(|piece| tool_call(piece, own)).collect();
-    let text = said.text();
+pub(crate) fn assistant_message(turn: &AssistantTurn) -> Option<Value> {
+    let own = turn.dialect() == Dialect::Chat;
+    let calls: Vec<Value> = turn.pieces().iter().filter_map(|piece| tool_call(piece, own)).collect();
+    let text = turn.text();
     let mut message = match (text.is_empty(), calls.is_empty()) {
         (true, true) => return None,
         (false, true) => return Some(json!({ "role": "assistant", "content": text })),
@@ -58,7 +58,7 @@ pub(crate) fn assistant_message(said: &AssistantTurn) -> Option<Value> {
     message["tool_calls"] = Value::Array(calls);
     // Reasoning is sent back only with the calls that it led to. DeepSeek and others require it there, and some servers
     // reject it elsewhere.
-    let items = said.pieces().iter().filter(|piece| own && piece.content == TurnContent::Item);
+    let items = turn.pieces().iter().filter(|piece| own && piece.content == TurnContent::Item);
     for item in items.filter_map(|piece| piece.raw.as_ref()) {
         copy_fields(item, &REASONING_FIELDS, &mut message);
         copy_fields(item, &[REASONING_DETAILS_FIELD], &mut message);

@@ -9,22 +9,26 @@ mod assistant_items;
 use serde_json::{Value, json};
 use tool::{OutputImage, OutputItem, StrictMode, ToolCall, ToolOutput, ToolPayload, ToolSpec};
 
-use super::{FunctionDeclaration, data_url, output_images, non_blank_items, output_text, message_text};
+use super::{FunctionDeclaration, data_url, message_text, non_blank_items, output_images, output_text};
 use crate::{ApiCompat, FreeformDeclaration};
 
 pub(crate) use assistant_items::assistant_items;
 
 /// Writes a tool declaration.
-pub(crate) fn tool_declaration(spec: &ToolSpec, style: &ApiCompat) -> Value {
+pub(crate) fn tool_declaration(spec: &ToolSpec, compat: &ApiCompat) -> Value {
     match spec {
-        ToolSpec::Function(spec) => function_tool(FunctionDeclaration::from_function(spec, style), spec.strict),
+        ToolSpec::Function(spec) => {
+            function_tool(FunctionDeclaration::from_function(spec, compat), spec.strict)
+        }
         ToolSpec::LocalShell => json!({ "type": "local_shell" }),
         ToolSpec::WebSearch { external_web_access: None } => json!({ "type": "web_search" }),
         ToolSpec::WebSearch { external_web_access: Some(access) } => {
             json!({ "type": "web_search", "external_web_access": access })
         }
-        ToolSpec::Freeform(spec) => match style.freeform {
-            FreeformDeclaration::Function => function_tool(FunctionDeclaration::from_freeform(spec), StrictMode::No),
+        ToolSpec::Freeform(spec) => match compat.freeform {
+            FreeformDeclaration::Function => {
+                function_tool(FunctionDeclaration::from_freeform(spec), StrictMode::No)
+            }
             FreeformDeclaration::Custom => {
                 let (syntax, definition) = (spec.grammar.syntax, spec.grammar.definition);
                 let format = json!({ "type": "grammar", "syntax": syntax, "definition": definition });

@@ -8,13 +8,13 @@ use crate::samples::specs;
 
 /// Returns a decoded turn of this dialect. The Responses and Anthropic turns also contain reasoning and a search.
 fn sample_turn(dialect: Dialect) -> AssistantTurn {
-    let mut listener = dialect.stream_decoder();
-    listener.push(&match dialect {
+    let mut decoder = dialect.stream_decoder();
+    decoder.push(&match dialect {
         Dialect::Responses => responses(),
         Dialect::Chat => chat(),
         Dialect::Anthropic => anthropic(),
     });
-    listener.into_turn()
+    decoder.into_turn()
 }
 
 fn responses() -> Value {

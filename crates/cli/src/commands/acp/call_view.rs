@@ -60,7 +60,9 @@ pub(super) fn title(call: &ToolCall) -> String {
         "list_dir" => "List",
         "view_image" => "Look at",
         "grep_files" | "search" => "Search for",
-        "apply_patch" | "applypatch" | "edit_file" | "write_file" if edit_kind(call) == ToolCallKind::Delete => {
+        "apply_patch" | "applypatch" | "edit_file" | "write_file"
+            if edit_kind(call) == ToolCallKind::Delete =>
+        {
             "Delete"
         }
         "apply_patch" | "applypatch" | "edit_file" | "write_file" => "Edit",
@@ -92,10 +94,10 @@ pub(super) fn kind_of_call(call: &ToolCall) -> ToolCallKind {
 
 /// Returns `ToolCallKind::Delete` for a patch that only deletes files, else `ToolCallKind::Edit`.
 fn edit_kind(call: &ToolCall) -> ToolCallKind {
-    let takes_away =
+    let only_deletes =
         |patch: &ParsedPatch| patch.edits.iter().all(|edit| matches!(edit.action, EditAction::Delete { .. }));
     match patch::parse(&call.payload.arguments()) {
-        Ok(patch) if takes_away(&patch) => ToolCallKind::Delete,
+        Ok(patch) if only_deletes(&patch) => ToolCallKind::Delete,
         Ok(_) | Err(_) => ToolCallKind::Edit,
     }
 }
@@ -113,8 +115,8 @@ fn arguments_json(call: &ToolCall) -> Value {
 
 /// Returns the files that the arguments of the call name.
 fn locations(call: &ToolCall, cwd: &Path) -> Vec<ToolCallLocation> {
-    let place = WorkingDir { cwd: cwd.to_owned() };
-    let at = |path: &str| -> Option<PathBuf> { place.resolve_path("path", path).ok() };
+    let working_dir = WorkingDir { cwd: cwd.to_owned() };
+    let at = |path: &str| -> Option<PathBuf> { working_dir.resolve_path("path", path).ok() };
     let changed = match kind_of_call(call) {
         ToolCallKind::Edit | ToolCallKind::Delete => patch::parse(&call.payload.arguments()).ok(),
         ToolCallKind::Read
@@ -126,11 +128,7 @@ fn locations(call: &ToolCall, cwd: &Path) -> Vec<ToolCallLocation> {
     if let Some(patch) = changed {
         let mut paths: Vec<PathBuf> = patch.paths().filter_map(at).collect();
         paths.dedup();
-        return paths
-            .into_iter()
-            .take(MAX_FILES)
-            .map(|path| ToolCallLocation { path, line: None })
-            .collect();
+        return paths.into_iter().take(MAX_FILES).map(|path| ToolCallLocation { path, line: None }).collect();
     }
     let arguments = arguments_json(call);
     let path = PATH_ARGUMENTS.iter().find_map(|name| at(arguments[*name].as_str()?));

@@ -60,13 +60,13 @@ impl EditorApprover {
             Some(diff) if diffs.is_empty() => text(fenced_block("diff", diff)),
             Some(_) | None => content.extend(diffs.into_iter().map(ToolCallContent::Diff)),
         }
-        let is_known = self.updates.editor_call_id(call);
+        let editor_id = self.updates.editor_call_id(call);
         // The editor does not know calls of a subagent, so the view needs its own title and kind.
         let title =
-            is_known.is_none().then(|| to_one_line(&command.unwrap_or_else(|| question.tool.clone())));
-        let kind = is_known.is_none().then_some(ToolCallKind::Other);
+            editor_id.is_none().then(|| to_one_line(&command.unwrap_or_else(|| question.tool.clone())));
+        let kind = editor_id.is_none().then_some(ToolCallKind::Other);
         ToolCallUpdate {
-            tool_call_id: is_known.unwrap_or_else(|| call.to_string()),
+            tool_call_id: editor_id.unwrap_or_else(|| call.to_string()),
             title,
             kind,
             status: Some(ToolCallStatus::Pending),
@@ -87,7 +87,9 @@ fn list_reasons(question: &ApprovalQuestion) -> String {
         let words = to_one_line(&words.join(" "));
         lines.push(format!("- the model proposes to always allow commands that begin with: {words}"));
     }
-    if let Some(proposal) = question.proposal.as_ref().filter(|proposal| !proposal.allowed_examples.is_empty()) {
+    if let Some(proposal) =
+        question.proposal.as_ref().filter(|proposal| !proposal.allowed_examples.is_empty())
+    {
         let examples: Vec<String> =
             proposal.allowed_examples.iter().map(|line| format!("`{}`", to_one_line(line))).collect();
         lines.push(format!("- the rule would also allow, for example: {}", examples.join(", ")));
@@ -99,7 +101,9 @@ fn list_reasons(question: &ApprovalQuestion) -> String {
     if question.is_retry {
         lines.push("- it was tried, and would be run again from its beginning".to_owned());
     }
-    lines.extend(question.agent_path.last().map(|agent| format!("- asked by the agent {}", to_one_line(agent))));
+    lines.extend(
+        question.agent_path.last().map(|agent| format!("- asked by the agent {}", to_one_line(agent))),
+    );
     lines.join("\n")
 }
 
@@ -161,7 +165,8 @@ fn parse_decision(answer: Value, question: &ApprovalQuestion) -> ReviewDecision 
     match outcome {
         PermissionOutcome::Cancelled => ReviewDecision::Abort,
         PermissionOutcome::Selected { option_id } => {
-            let offered = permission_options(question).into_iter().any(|choice| choice.option_id == option_id);
+            let offered =
+                permission_options(question).into_iter().any(|choice| choice.option_id == option_id);
             let said = json!({ "decision": option_id });
             match crate::commands::pipe::decision(&said, rule) {
                 Ok(decision) if offered => decision,
@@ -185,7 +190,8 @@ mod tests {
     #[test]
     fn a_rule_is_on_one_line_and_shown_with_examples() {
         let question = question_for(ApprovalPolicy::Untrusted, &shell_script("cargo test"));
-        let names: Vec<String> = permission_options(&question).into_iter().map(|choice| choice.name).collect();
+        let names: Vec<String> =
+            permission_options(&question).into_iter().map(|choice| choice.name).collect();
         let always = r#"Always allow, by the rule: pattern = ["cargo", "test"], decision = "allow", match = [["cargo", "test"]]"#;
         assert!(names.iter().any(|name| name == always), "{names:?}");
         assert!(list_reasons(&question).contains("would also allow, for example: `cargo test --any-option`"));

@@ -74,13 +74,13 @@ impl EditorSession {
         &self,
         text: &str,
         images: Vec<OutputImage>,
-        taken_back: CancellationToken,
+        request_cancel: CancellationToken,
     ) -> Result<StopReason, RpcFault> {
         let stop = self.stop.lock().clone();
         let stopped = async {
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = taken_back.cancelled() => {}
+                () = request_cancel.cancelled() => {}
             }
         };
         tokio::pin!(stopped);

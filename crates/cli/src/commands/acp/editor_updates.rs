@@ -48,12 +48,19 @@ impl EditorUpdates {
     pub(super) fn new(
         peer: &Peer,
         (session, cwd): (&str, &Path),
-        window: u64,
-        edits: &Arc<PatchPreview>,
+        context_window: u64,
+        patch_preview: &Arc<PatchPreview>,
     ) -> Self {
-        let line = UpdateSender { peer: peer.clone(), session: session.to_owned() };
-        let (outputs, calls) = (LiveOutputs::new(line.clone()), Mutex::default());
-        Self { sender: line, cwd: cwd.to_owned(), context_window: window, patch_preview: Arc::clone(edits), calls, outputs }
+        let sender = UpdateSender { peer: peer.clone(), session: session.to_owned() };
+        let (outputs, calls) = (LiveOutputs::new(sender.clone()), Mutex::default());
+        Self {
+            sender,
+            cwd: cwd.to_owned(),
+            context_window,
+            patch_preview: Arc::clone(patch_preview),
+            calls,
+            outputs,
+        }
     }
 
     /// Returns the session id.
@@ -116,7 +123,8 @@ impl EditorUpdates {
 
     /// Sends a remark of Toolgate as a thought: the protocol has no other message for it.
     fn send_remark(&self, text: &str) {
-        self.sender.enqueue(&SessionUpdate::Thought { content: ContentBlock::text(format!("\n\n{text}\n\n")) });
+        self.sender
+            .enqueue(&SessionUpdate::Thought { content: ContentBlock::text(format!("\n\n{text}\n\n")) });
     }
 
     fn report_hosted_call(&self, kind: &str, item: &Value) {
@@ -162,7 +170,9 @@ impl SessionObserver for EditorUpdates {
                 let used = usage.input.saturating_add(usage.output);
                 self.sender.enqueue(&SessionUpdate::Usage { used, size: self.context_window });
             }
-            SessionEvent::Retried { why, .. } => self.send_remark(&format!("The model is asked again: {why}")),
+            SessionEvent::Retried { why, .. } => {
+                self.send_remark(&format!("The model is asked again: {why}"))
+            }
             SessionEvent::Compacted { .. } => self.send_remark("The conversation was shortened."),
             SessionEvent::Notice(text) => self.send_remark(text),
             SessionEvent::RequestSent { .. } | SessionEvent::FilesChanged(_) => {}
@@ -180,7 +190,9 @@ impl CallObserver for EditorUpdates {
                 self.sender.enqueue(&SessionUpdate::Changed(view));
             }
             CallEvent::Notice(ToolNotice::Output { text, .. }) => self.append_output(call, text),
-            CallEvent::Notice(ToolNotice::Progress { text, .. }) => self.append_output(call, &format!("{text}\n")),
+            CallEvent::Notice(ToolNotice::Progress { text, .. }) => {
+                self.append_output(call, &format!("{text}\n"))
+            }
             CallEvent::Notice(ToolNotice::PlanUpdated { steps, .. }) => {
                 let entry = |step: &toolgate::PlanStep| plan_entry(&step.description, step.status.as_str());
                 self.sender.enqueue(&SessionUpdate::Plan { entries: steps.iter().map(entry).collect() });
@@ -210,7 +222,8 @@ impl Hook for EditorUpdates {
     }
 
     fn before<'a>(&'a self, call: PlannedCall<'a>) -> BoxFuture<'a, HookResponse> {
-        if let (Some(id), Some(diffs)) = (self.editor_call_id(&call.call.id), self.patch_preview.preview_diffs(call))
+        if let (Some(id), Some(diffs)) =
+            (self.editor_call_id(&call.call.id), self.patch_preview.preview_diffs(call))
         {
             let content = Some(diffs.iter().cloned().map(ToolCallContent::Diff).collect());
             if let Some(shown) = self.calls.lock().get_mut(call.call.id.as_str()) {

@@ -11,47 +11,47 @@ use super::editor_updates::{EditorUpdates, plan_entry};
 use super::protocol::{ContentBlock, SessionUpdate};
 
 /// Returns the updates for everything that was said and done.
-pub(super) fn updates_from_journal(live: &EditorSession) -> Result<Vec<SessionUpdate>, RpcFault> {
-    let read = journal::read_journal(live.journal_path())
+pub(super) fn updates_from_journal(session: &EditorSession) -> Result<Vec<SessionUpdate>, RpcFault> {
+    let read = journal::read_journal(session.journal_path())
         .map_err(|fault| RpcErrorCode::Internal.fault(fault.to_string()))?;
-    Ok(updates_from_records(&read.records, live.updates()))
+    Ok(updates_from_records(&read.records, session.updates()))
 }
 
 fn updates_from_records(records: &[JournalRecord], updates: &EditorUpdates) -> Vec<SessionUpdate> {
-    let mut told = Vec::new();
+    let mut session_updates = Vec::new();
     // The journal records a response when it is complete, after its calls. Its text is still replayed before
     // the calls.
-    let mut is_said = false;
+    let mut is_text_replayed = false;
     for (index, record) in records.iter().enumerate() {
         match &record.entry {
             JournalEntry::Prompt { text, .. } => {
-                told.push(SessionUpdate::User { content: ContentBlock::text(text.as_str()) });
-                is_said = false;
+                session_updates.push(SessionUpdate::User { content: ContentBlock::text(text.as_str()) });
+                is_text_replayed = false;
             }
             JournalEntry::Said { items, .. } => {
-                if !is_said {
-                    told.extend(message_updates(items));
+                if !is_text_replayed {
+                    session_updates.extend(message_updates(items));
                 }
-                is_said = false;
+                is_text_replayed = false;
             }
             call @ JournalEntry::Call { .. } => {
-                if !is_said {
-                    told.extend(next_message_updates(&records[index..]).into_iter().flatten());
-                    is_said = true;
+                if !is_text_replayed {
+                    session_updates.extend(next_message_updates(&records[index..]).into_iter().flatten());
+                    is_text_replayed = true;
                 }
                 let view = call_from_entry(call).and_then(|call| updates.call_started(&call));
-                told.extend(view.map(SessionUpdate::Begun));
+                session_updates.extend(view.map(SessionUpdate::Begun));
             }
             JournalEntry::Answered { call, success, text, .. } => {
                 let output = if *success { ToolOutput::text(text) } else { ToolOutput::failure(text) };
-                told.extend(
+                session_updates.extend(
                     updates.call_finished(&call.as_str().into(), &output).map(SessionUpdate::Changed),
                 );
             }
             JournalEntry::Plan { steps } => {
                 let entries =
                     steps.iter().map(|JournalPlanStep { step, status }| plan_entry(step, status)).collect();
-                told.push(SessionUpdate::Plan { entries });
+                session_updates.push(SessionUpdate::Plan { entries });
             }
             JournalEntry::Session { .. }
             | JournalEntry::Intent { .. }
@@ -72,7 +72,7 @@ fn updates_from_records(records: &[JournalRecord], updates: &EditorUpdates) -> V
             | JournalEntry::Unknown(_) => {}
         }
     }
-    told
+    session_updates
 }
 
 /// Returns the text of the response that the next calls belong to. Returns `None` if the response was never

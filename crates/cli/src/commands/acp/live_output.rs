@@ -35,8 +35,8 @@ struct OutputTail {
 
 impl LiveOutputs {
     /// Must be called in a runtime.
-    pub(super) fn new(line: UpdateSender) -> Self {
-        Self { sender: line, runtime: Handle::current(), tails: Arc::default() }
+    pub(super) fn new(sender: UpdateSender) -> Self {
+        Self { sender, runtime: Handle::current(), tails: Arc::default() }
     }
 
     /// Appends to the output of the call with the editor's id `id`.

@@ -35,8 +35,8 @@ pub(crate) fn run(args: AcpArgs) -> Result<ExitCode, CliFault> {
         );
     }
     super::block_on(async {
-        let house = Arc::new(AcpServer::new(args, UserDirs::from_env()?));
-        let host = Arc::clone(&house) as Arc<dyn rpc::RpcHost>;
+        let server = Arc::new(AcpServer::new(args, UserDirs::from_env()?));
+        let host = Arc::clone(&server) as Arc<dyn rpc::RpcHost>;
         let serving = rpc::serve_connection(
             host,
             LineTransport(tokio::io::stdin(), tokio::io::stdout()),
@@ -46,7 +46,7 @@ pub(crate) fn run(args: AcpArgs) -> Result<ExitCode, CliFault> {
             () = serving => Ok(ExitCode::SUCCESS),
             signalled = stop_signals::wait_for_signal() => Ok(ExitCode::from(signalled?)),
         };
-        house.close().await;
+        server.close().await;
         ended
     })
 }

@@ -27,57 +27,57 @@ use crate::session::{self, AssembledSession, SessionSpec};
 
 /// Opens a new session.
 pub(super) fn start_new(
-    house: &AcpServer,
+    server: &AcpServer,
     peer: &Peer,
-    workplace: SessionSetup,
+    setup: SessionSetup,
 ) -> Result<EditorSession, RpcFault> {
-    open_session(house, peer, workplace, SessionId::new(), None)
+    open_session(server, peer, setup, SessionId::new(), None)
 }
 
 /// Resumes a session from its journal.
 pub(super) fn resume(
-    house: &AcpServer,
+    server: &AcpServer,
     peer: &Peer,
     id: &str,
-    workplace: SessionSetup,
+    setup: SessionSetup,
 ) -> Result<EditorSession, RpcFault> {
     let named = crate::terminal_output::to_one_line(id);
     let gone = |why: String| not_found(format!("there is no session `{named}`: {why}"));
     let id: SessionId = id.parse().map_err(|fault: journal::JournalFault| gone(fault.to_string()))?;
-    let journal = house.dirs.sessions.as_ref().map(|sessions| sessions.join(id.file_name()));
+    let journal = server.dirs.sessions.as_ref().map(|sessions| sessions.join(id.file_name()));
     if journal.is_none_or(|journal| exec::fs::canonicalize(&journal).is_err()) {
         return Err(gone("it has no journal".to_owned()));
     }
     let resume = id.as_str().to_owned();
-    open_session(house, peer, workplace, id, Some(resume))
+    open_session(server, peer, setup, id, Some(resume))
 }
 
 fn open_session(
-    house: &AcpServer,
+    server: &AcpServer,
     peer: &Peer,
-    workplace: SessionSetup,
+    setup: SessionSetup,
     id: SessionId,
     resume: Option<String>,
 ) -> Result<EditorSession, RpcFault> {
-    let composed = compose_tools(house, workplace)?;
-    let named = id.as_str().to_owned();
-    let flags = &house.args.model;
+    let composed = compose_tools(server, setup)?;
+    let session_id = id.as_str().to_owned();
+    let flags = &server.args.model;
     let chosen = choose_model::choose_model(&ModelLocation::from_flags(flags), composed.model_name())
         .map_err(to_rpc_fault)?;
     let limits = choose_model::limits_from_flags(flags);
-    let (edits, cwd) = (Arc::<PatchPreview>::default(), composed.cwd().to_owned());
-    let updates = Arc::new(EditorUpdates::new(peer, (&named, &cwd), limits.context, &edits));
+    let (patch_preview, cwd) = (Arc::<PatchPreview>::default(), composed.cwd().to_owned());
+    let updates = Arc::new(EditorUpdates::new(peer, (&session_id, &cwd), limits.context, &patch_preview));
     let modes = Arc::new(SessionModeHook::new(composed.sandbox_name(), composed.approval_name()));
-    let asks = EditorApprover { peer: peer.clone(), session: named, updates: Arc::clone(&updates) };
+    let approver = EditorApprover { peer: peer.clone(), session: session_id, updates: Arc::clone(&updates) };
     let composed = composed
-        .with_processes(Arc::new(house.processes.with_own_sessions()))
+        .with_processes(Arc::new(server.processes.with_own_sessions()))
         .with_observer(Arc::clone(&updates) as Arc<dyn CallObserver>)
-        .with_approver(Arc::new(asks) as Arc<dyn Approver>)
+        .with_approver(Arc::new(approver) as Arc<dyn Approver>)
         .with_hook(Arc::clone(&modes) as Arc<dyn Hook>)
         .with_hook(Arc::clone(&updates) as Arc<dyn Hook>);
-    let wanted = SessionSpec {
+    let spec = SessionSpec {
         composed,
-        dirs: house.dirs.clone(),
+        dirs: server.dirs.clone(),
         model: Some(chosen),
         new_id: id,
         resume,
@@ -87,15 +87,18 @@ fn open_session(
         // The protocol has no questions except for permissions.
         prompter: None,
         // Editors keep the standard error of the agent in a log that the user can open.
-        mcp_deps: McpClientDeps { observer: Some(Arc::new(ServerNotices::Problems)), ..McpClientDeps::default() },
+        mcp_deps: McpClientDeps {
+            observer: Some(Arc::new(ServerNotices::Problems)),
+            ..McpClientDeps::default()
+        },
         agents: None,
     };
     let AssembledSession { recorder, toolgate, servers, session, .. } =
-        session::assemble(wanted).map_err(to_rpc_fault)?;
+        session::assemble(spec).map_err(to_rpc_fault)?;
     let Some(session) = session else {
         return Err(RpcErrorCode::Internal.fault("a session without its model; this is a bug"));
     };
-    edits.set_gate(toolgate.router().gate());
+    patch_preview.set_gate(toolgate.router().gate());
     let (handle, session) = (session.handle(), tokio::sync::Mutex::new(session));
     let stop = Mutex::default();
     Ok(EditorSession { toolgate, recorder, servers, handle, session, stop, modes, updates })
@@ -106,18 +109,18 @@ fn to_rpc_fault(fault: CliFault) -> RpcFault {
 }
 
 /// Composes the tools for the editor's working directory and MCP servers.
-fn compose_tools(house: &AcpServer, workplace: SessionSetup) -> Result<ComposedTools, RpcFault> {
+fn compose_tools(server: &AcpServer, setup: SessionSetup) -> Result<ComposedTools, RpcFault> {
     let wrong = |why: String| RpcErrorCode::Params.fault(format!("the params do not fit at {why}"));
-    if !Path::is_absolute(&workplace.cwd) {
+    if !Path::is_absolute(&setup.cwd) {
         return Err(wrong("`cwd`: it must be an absolute path".to_owned()));
     }
-    let servers = mcp_servers::to_settings(workplace.mcp_servers).map_err(wrong)?;
-    let mut place = house.args.place.clone();
-    place.cwd = Some(workplace.cwd);
+    let servers = mcp_servers::to_settings(setup.mcp_servers).map_err(wrong)?;
+    let mut place = server.args.place.clone();
+    place.cwd = Some(setup.cwd);
     let change = |config: &mut Config| {
         // A server of the editor overrides a configured server of the same name.
         config.servers.retain(|known| !servers.iter().any(|more| more.value.name == known.value.name));
         config.servers.extend(servers);
     };
-    compose_in_dirs(&place, house.dirs.clone(), change).map_err(to_rpc_fault)
+    compose_in_dirs(&place, server.dirs.clone(), change).map_err(to_rpc_fault)
 }

@@ -51,15 +51,15 @@ impl PatchPreview {
     }
 }
 
-fn resolve_path(place: &WorkingDir, path: &str) -> Option<PathBuf> {
-    place.resolve_path("input", path).ok()
+fn resolve_path(working_dir: &WorkingDir, path: &str) -> Option<PathBuf> {
+    working_dir.resolve_path("input", path).ok()
 }
 
-fn file_diff(change: &FileChange, place: &WorkingDir) -> Option<EditorFileDiff> {
+fn file_diff(change: &FileChange, working_dir: &WorkingDir) -> Option<EditorFileDiff> {
     let text = |content: &FileContent| String::from_utf8(content.bytes.to_vec()).ok();
     let old_text = change.before.as_ref().map(text).map_or(Some(None), |text| text.map(Some))?;
     let new_text = change.after.as_ref().map_or_else(|| Some(String::new()), text)?;
-    Some(EditorFileDiff { path: resolve_path(place, &change.path)?, old_text, new_text })
+    Some(EditorFileDiff { path: resolve_path(working_dir, &change.path)?, old_text, new_text })
 }
 
 /// The file at a path before the patch.
@@ -71,7 +71,9 @@ enum FileBefore {
 }
 
 fn read_before(gate: &Gate, file: &Path, room: usize) -> FileBefore {
-    let Verdict::Allow(permit) = gate.decide(PATCH_TOOL, &Intent::read(file)) else { return FileBefore::Unknown };
+    let Verdict::Allow(permit) = gate.decide(PATCH_TOOL, &Intent::read(file)) else {
+        return FileBefore::Unknown;
+    };
     let found = match ConfinedFs::new(&permit).lookup(file) {
         Ok(found) if found.kind() == FileKind::File => found,
         Err(FsError::NotFound { .. }) => return FileBefore::Absent,

@@ -36,8 +36,8 @@ pub(super) struct AcpServer {
 
 impl AcpServer {
     pub(super) fn new(args: AcpArgs, dirs: UserDirs) -> Self {
-        let (processes, live) = (SharedProcesses::default(), Mutex::default());
-        Self { args, dirs, processes, is_initialized: AtomicBool::new(false), sessions: live }
+        let (processes, sessions) = (SharedProcesses::default(), Mutex::default());
+        Self { args, dirs, processes, is_initialized: AtomicBool::new(false), sessions }
     }
 
     fn open_sessions(&self) -> Vec<Arc<EditorSession>> {
@@ -47,9 +47,9 @@ impl AcpServer {
     /// Closes every session. Journals stay on disk.
     pub(super) async fn close(&self) {
         let all: Vec<Arc<EditorSession>> = self.sessions.lock().drain().map(|(_, live)| live).collect();
-        all.iter().for_each(|live| live.cancel());
-        for live in all {
-            live.close("the editor left").await;
+        all.iter().for_each(|session| session.cancel());
+        for session in all {
+            session.close("the editor left").await;
         }
     }
 
@@ -62,10 +62,10 @@ impl AcpServer {
 
     /// Answers `initialize`. A client with another protocol version gets ours, and disconnects if it does not
     /// support it.
-    fn initialize(&self, said: &InitializeRequest) -> Value {
-        if said.protocol_version != VERSION {
+    fn initialize(&self, request: &InitializeRequest) -> Value {
+        if request.protocol_version != VERSION {
             tracing::info!(
-                theirs = said.protocol_version,
+                theirs = request.protocol_version,
                 "the editor speaks another version of the protocol"
             );
         }
@@ -83,48 +83,52 @@ impl AcpServer {
         })
     }
 
-    fn new_session(&self, peer: &Peer, workplace: SessionSetup) -> Result<Value, RpcFault> {
+    fn new_session(&self, peer: &Peer, setup: SessionSetup) -> Result<Value, RpcFault> {
         if self.sessions.lock().len() >= MAX_SESSIONS {
             return Err(RpcErrorCode::Limit
                 .fault(format!("there are {MAX_SESSIONS} sessions, and no more may; close one")));
         }
-        let live = open_session::start_new(self, peer, workplace)?;
-        let answer = json!({ "sessionId": live.id(), "modes": live.modes_json() });
-        self.sessions.lock().insert(live.id().to_owned(), Arc::new(live));
+        let session = open_session::start_new(self, peer, setup)?;
+        let answer = json!({ "sessionId": session.id(), "modes": session.modes_json() });
+        self.sessions.lock().insert(session.id().to_owned(), Arc::new(session));
         Ok(answer)
     }
 
     /// Resumes a session, or returns the one that is already open.
-    fn open_or_resume(&self, peer: &Peer, earlier: LoadSessionRequest) -> Result<Arc<EditorSession>, RpcFault> {
-        if let Ok(live) = self.find(&earlier.session_id) {
-            return Ok(live);
+    fn open_or_resume(
+        &self,
+        peer: &Peer,
+        request: LoadSessionRequest,
+    ) -> Result<Arc<EditorSession>, RpcFault> {
+        if let Ok(session) = self.find(&request.session_id) {
+            return Ok(session);
         }
-        let live = Arc::new(open_session::resume(self, peer, &earlier.session_id, earlier.workplace)?);
-        self.sessions.lock().insert(live.id().to_owned(), Arc::clone(&live));
-        Ok(live)
+        let session = Arc::new(open_session::resume(self, peer, &request.session_id, request.workplace)?);
+        self.sessions.lock().insert(session.id().to_owned(), Arc::clone(&session));
+        Ok(session)
     }
 
-    async fn load_session(&self, peer: &Peer, earlier: LoadSessionRequest) -> Result<Value, RpcFault> {
-        let live = self.open_or_resume(peer, earlier)?;
-        if live.is_busy() {
+    async fn load_session(&self, peer: &Peer, request: LoadSessionRequest) -> Result<Value, RpcFault> {
+        let session = self.open_or_resume(peer, request)?;
+        if session.is_busy() {
             return Err(RpcErrorCode::Request
                 .fault("a turn runs in this session; stop it first, with `session/cancel`"));
         }
-        for update in history::updates_from_journal(&live)? {
-            live.updates().send(&update).await;
+        for update in history::updates_from_journal(&session)? {
+            session.updates().send(&update).await;
         }
-        Ok(json!({ "modes": live.modes_json() }))
+        Ok(json!({ "modes": session.modes_json() }))
     }
 
-    fn list_sessions(&self, wanted: &ListSessionsRequest) -> Result<Value, RpcFault> {
+    fn list_sessions(&self, request: &ListSessionsRequest) -> Result<Value, RpcFault> {
         let Some(directory) = &self.dirs.sessions else { return Ok(json!({ "sessions": [] })) };
         let listed = journal::list_sessions(directory, MAX_LISTED)
             .map_err(|fault| RpcErrorCode::Internal.fault(fault.to_string()))?;
-        let wanted = wanted.cwd.as_ref().map(|cwd| cwd.display().to_string());
+        let wanted_cwd = request.cwd.as_ref().map(|cwd| cwd.display().to_string());
         let sessions: Vec<Value> = listed
             .into_iter()
             // A session without a prompt has nothing to resume.
-            .filter(|one| one.prompts > 0 && wanted.as_ref().is_none_or(|cwd| *cwd == one.cwd))
+            .filter(|one| one.prompts > 0 && wanted_cwd.as_ref().is_none_or(|cwd| *cwd == one.cwd))
             .map(|one| {
                 json!({
                     "sessionId": one.id.as_str(), "cwd": one.cwd, "title": one.first_prompt, "updatedAt": one.last,
@@ -134,32 +138,32 @@ impl AcpServer {
         Ok(json!({ "sessions": sessions }))
     }
 
-    async fn close_session(&self, which: &SessionIdParams) -> Result<Value, RpcFault> {
-        let live = self.find(&which.session_id)?;
-        self.sessions.lock().remove(&which.session_id);
-        live.close("closed").await;
+    async fn close_session(&self, request: &SessionIdParams) -> Result<Value, RpcFault> {
+        let session = self.find(&request.session_id)?;
+        self.sessions.lock().remove(&request.session_id);
+        session.close("closed").await;
         Ok(json!({}))
     }
 
-    fn set_mode(&self, wanted: &SetModeRequest) -> Result<Value, RpcFault> {
-        self.find(&wanted.session_id)?.set_mode(&wanted.mode_id)?;
+    fn set_mode(&self, request: &SetModeRequest) -> Result<Value, RpcFault> {
+        self.find(&request.session_id)?.set_mode(&request.mode_id)?;
         Ok(json!({}))
     }
 
-    async fn prompt(&self, asked: PromptRequest, taken_back: CancellationToken) -> Result<Value, RpcFault> {
-        let live = self.find(&asked.session_id)?;
+    async fn prompt(&self, request: PromptRequest, cancel: CancellationToken) -> Result<Value, RpcFault> {
+        let session = self.find(&request.session_id)?;
         let wrong =
             |why: String| RpcErrorCode::Params.fault(format!("the params do not fit at `prompt`: {why}"));
-        let (text, images) = prompt_blocks::convert_blocks(asked.prompt).map_err(wrong)?;
-        let stop_reason = live.prompt(&text, images, taken_back).await?;
+        let (text, images) = prompt_blocks::convert_blocks(request.prompt).map_err(wrong)?;
+        let stop_reason = session.prompt(&text, images, cancel).await?;
         Ok(json!({ "stopReason": stop_reason }))
     }
 }
 
 impl RpcHost for AcpServer {
-    fn answer(self: Arc<Self>, asked: IncomingRequest) -> BoxFuture<'static, Result<Value, RpcFault>> {
+    fn answer(self: Arc<Self>, request: IncomingRequest) -> BoxFuture<'static, Result<Value, RpcFault>> {
         Box::pin(async move {
-            let IncomingRequest { peer, method, params, cancel } = asked;
+            let IncomingRequest { peer, method, params, cancel } = request;
             let call = EditorRequest::parse(&method, params)?;
             if !self.is_initialized.load(Ordering::SeqCst) && !matches!(call, EditorRequest::Initialize(_)) {
                 return Err(RpcErrorCode::Request.fault("say who you are first, with `initialize`"));
@@ -168,9 +172,9 @@ impl RpcHost for AcpServer {
                 EditorRequest::Initialize(said) => Ok(self.initialize(&said)),
                 EditorRequest::NewSession(workplace) => self.new_session(&peer, workplace),
                 EditorRequest::LoadSession(earlier) => self.load_session(&peer, earlier).await,
-                EditorRequest::ResumeSession(earlier) => {
-                    self.open_or_resume(&peer, earlier).map(|live| json!({ "modes": live.modes_json() }))
-                }
+                EditorRequest::ResumeSession(earlier) => self
+                    .open_or_resume(&peer, earlier)
+                    .map(|session| json!({ "modes": session.modes_json() })),
                 EditorRequest::ListSessions(wanted) => self.list_sessions(&wanted),
                 EditorRequest::CloseSession(which) => self.close_session(&which).await,
                 EditorRequest::SetMode(wanted) => self.set_mode(&wanted),
@@ -184,10 +188,10 @@ impl RpcHost for AcpServer {
             return;
         }
         // Cancelling an unknown session is a no-op.
-        if let Ok(live) =
+        if let Ok(session) =
             parse_params::<SessionIdParams>(params).and_then(|which| self.find(&which.session_id))
         {
-            live.cancel();
+            session.cancel();
         }
     }
 
@@ -197,7 +201,7 @@ impl RpcHost for AcpServer {
 
     /// Cancels all turns when the editor closes its side of the connection: it will not see further results.
     fn on_half_close(&self, _: &Peer) {
-        self.open_sessions().iter().for_each(|live| live.cancel());
+        self.open_sessions().iter().for_each(|session| session.cancel());
     }
 
     fn on_disconnect(&self, peer: &Peer) {

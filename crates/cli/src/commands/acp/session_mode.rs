@@ -110,7 +110,8 @@ impl Hook for SessionModeHook {
     }
 
     fn before<'a>(&'a self, call: PlannedCall<'a>) -> BoxFuture<'a, HookResponse> {
-        let wants = if has_side_effects(call.intent) { self.current().decision() } else { HookDecision::NoObjection };
+        let wants =
+            if has_side_effects(call.intent) { self.current().decision() } else { HookDecision::NoObjection };
         Box::pin(std::future::ready(HookResponse { decision: wants, ..HookResponse::default() }))
     }
 

@@ -29,12 +29,12 @@ pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, CliFault> {
     terminal_output::print_stderr(&waiting_message(&directories));
     super::block_on(async {
         let size = TerminalApprover::size()?;
-        let (sender, heard) = mpsc::channel(16);
+        let (sender, messages) = mpsc::channel(16);
         let servers = ServerDiscovery::new(directories, size, sender);
         // On every exit path the open question is dropped, which restores the terminal.
         let code = tokio::select! {
             never = servers.watch() => match never {},
-            failed = QuestionQueue { terminal, questions: VecDeque::new() }.answer(heard) => match failed? {},
+            failed = QuestionQueue { terminal, questions: VecDeque::new() }.answer(messages) => match failed? {},
             signalled = wait_for_signal() => signalled?,
         };
         Ok(ExitCode::from(code))
@@ -76,17 +76,17 @@ struct QuestionQueue {
 
 impl QuestionQueue {
     /// Asks one question after the other.
-    async fn answer(mut self, mut heard: mpsc::Receiver<ServerMessage>) -> io::Result<Infallible> {
+    async fn answer(mut self, mut messages: mpsc::Receiver<ServerMessage>) -> io::Result<Infallible> {
         // ends: when it is dropped
         loop {
-            let Some(standing) = self.questions.pop_front() else {
-                match heard.recv().await {
-                    Some(heard) => self.handle_message(heard)?,
+            let Some(question) = self.questions.pop_front() else {
+                match messages.recv().await {
+                    Some(message) => self.handle_message(message)?,
                     None => std::future::pending::<()>().await,
                 }
                 continue;
             };
-            let ServerQuestion { server, id, digest, text, dialogue } = standing;
+            let ServerQuestion { server, id, digest, text, dialogue } = question;
             let terminal = Arc::clone(&self.terminal);
             let mut said = std::pin::pin!(terminal.hold_dialogue(text, dialogue));
             // ends: when the question is answered, here or elsewhere
@@ -96,21 +96,21 @@ impl QuestionQueue {
                         server.send(&FromTerminal::Answer { id, digest, said: said? }).await;
                         break;
                     }
-                    Some(heard) = heard.recv() => {
-                        if heard.settles(&server, id) {
+                    Some(message) = messages.recv() => {
+                        if message.settles(&server, id) {
                             terminal_output::print_hint("that was answered elsewhere, or given up");
                             break;
                         }
-                        self.handle_message(heard)?;
+                        self.handle_message(message)?;
                     }
                 }
             }
         }
     }
 
-    fn handle_message(&mut self, heard: ServerMessage) -> io::Result<()> {
-        let ServerMessage { server, message: told } = heard;
-        match told {
+    fn handle_message(&mut self, received: ServerMessage) -> io::Result<()> {
+        let ServerMessage { server, message } = received;
+        match message {
             Some(ToTerminal::Hello { server: about }) => {
                 terminal_output::print_hint(&format!("{about} is there"));
             }

@@ -52,8 +52,8 @@ impl PartialEq for ServerConnection {
 
 impl ServerConnection {
     /// Sends a message. A closed connection is noticed by the reading side.
-    pub(super) async fn send(&self, told: &FromTerminal) {
-        let Ok(mut line) = serde_json::to_vec(told) else { return };
+    pub(super) async fn send(&self, message: &FromTerminal) {
+        let Ok(mut line) = serde_json::to_vec(message) else { return };
         line.push(b'\n');
         let _gone = self.0.lock().await.write_all(&line).await;
     }
@@ -70,16 +70,16 @@ impl ServerDiscovery {
     pub(super) fn new(
         directories: Vec<PathBuf>,
         size: ScreenSize,
-        heard: mpsc::Sender<ServerMessage>,
+        messages: mpsc::Sender<ServerMessage>,
     ) -> Self {
-        Self { directories, size, messages: heard }
+        Self { directories, size, messages }
     }
 
     /// Receives the messages of all present and future servers. Never returns.
     pub(super) async fn watch(self) -> Infallible {
         let mut known: HashSet<PathBuf> = HashSet::new();
         // Dropping the set aborts its tasks.
-        let mut heard: JoinSet<PathBuf> = JoinSet::new();
+        let mut readers: JoinSet<PathBuf> = JoinSet::new();
         // ends: with the program
         loop {
             for path in self.directories.iter().flat_map(|directory| find_sockets(directory)) {
@@ -90,7 +90,7 @@ impl ServerDiscovery {
                     Ok(stream) => {
                         known.insert(path.clone());
                         let (sender, size) = (self.messages.clone(), self.size);
-                        heard.spawn(async move {
+                        readers.spawn(async move {
                             let _gone = forward_messages(stream, size, sender).await;
                             path
                         });
@@ -103,7 +103,7 @@ impl ServerDiscovery {
                 }
             }
             tokio::select! {
-                Some(Ok(path)) = heard.join_next(), if !heard.is_empty() => {
+                Some(Ok(path)) = readers.join_next(), if !readers.is_empty() => {
                     known.remove(&path);
                     tokio::time::sleep(SCAN_INTERVAL).await;
                 }
@@ -143,16 +143,20 @@ fn is_old(path: &Path) -> bool {
 }
 
 /// Forwards the messages of one server until the connection closes.
-async fn forward_messages(stream: UnixStream, size: ScreenSize, heard: mpsc::Sender<ServerMessage>) -> io::Result<()> {
+async fn forward_messages(
+    stream: UnixStream,
+    size: ScreenSize,
+    messages: mpsc::Sender<ServerMessage>,
+) -> io::Result<()> {
     let (read, write) = stream.into_split();
     let server = ServerConnection(Arc::new(Mutex::new(write)));
     server.send(&FromTerminal::Hello { width: size.width, height: size.height }).await;
     let mut read = BufReader::new(read);
     // ends: with the server
-    while let Some(told) = read_message(&mut read).await? {
-        let _over = heard.send(ServerMessage { server: server.clone(), message: Some(told) }).await;
+    while let Some(message) = read_message(&mut read).await? {
+        let _over = messages.send(ServerMessage { server: server.clone(), message: Some(message) }).await;
     }
-    let _over = heard.send(ServerMessage { server, message: None }).await;
+    let _over = messages.send(ServerMessage { server, message: None }).await;
     Ok(())
 }
 

@@ -26,14 +26,14 @@ const PROMPT: &str = "The word count is wrong: check.sh fails. Find out why, fix
 const AUTO_APPROVE_AFTER: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, CliFault> {
-    let stage = DemoDirectory::create(args.keep)?;
-    let project = stage.path.join("project");
+    let demo_dir = DemoDirectory::create(args.keep)?;
+    let project = demo_dir.path.join("project");
     terminal_output::print_stderr(&format!(
         "{FAINT}A small broken project is in {}. The model is scripted; tools, sandbox, policy and journal are real.{FAINT:#}",
         project.display()
     ));
     terminal_output::print_stderr(&format!("{NAME}›{NAME:#} {PROMPT}"));
-    let home = stage.path.join("home");
+    let home = demo_dir.path.join("home");
     let dirs = UserDirs {
         home: std::env::home_dir(),
         config: Some(home.clone()),
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, CliFault> {
         confine: ConfinementArgs { require: Some(ConfinementTier::Landlock), ..ConfinementArgs::default() },
         ..WorkspaceArgs::default()
     };
-    let asked = RunArgs { prompt: Some(PROMPT.to_owned()), json: args.json, place, ..RunArgs::default() };
+    let run_args = RunArgs { prompt: Some(PROMPT.to_owned()), json: args.json, place, ..RunArgs::default() };
     let turns = ScriptedTurn::parse_script(SCRIPT).map_err(|fault| CliFault::failed(fault.to_string()))?;
     let model = Arc::new(ScriptedBackend::new(Dialect::Responses, turns));
     let chosen = ChosenModel {
@@ -58,15 +58,17 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, CliFault> {
         reasoning: ReasoningMode::None,
         api: ToolFormApi::OpenAi,
     };
-    let person = TerminalApprover::detect().filter(|_| !args.json);
-    let approver = Arc::new(DemoApprover { terminal: person.clone() });
-    let code =
-        run::run_with(&asked, RunInputs { dirs, chosen: Some(chosen), terminal: person, approver: Some(approver) })?;
+    let terminal = TerminalApprover::detect().filter(|_| !args.json);
+    let approver = Arc::new(DemoApprover { terminal: terminal.clone() });
+    let code = run::run_with(
+        &run_args,
+        RunInputs { dirs, chosen: Some(chosen), terminal, approver: Some(approver) },
+    )?;
     terminal_output::print_stderr(&format!(
         "{FAINT}Next: `toolgate run 'fix the failing test'` with a model of yours, `toolgate mcp` under an agent of yours, `toolgate sandbox -- CMD`.{FAINT:#}"
     ));
     if args.keep {
-        terminal_output::print_hint(&format!("all of it is still in {}", stage.path.display()));
+        terminal_output::print_hint(&format!("all of it is still in {}", demo_dir.path.display()));
     }
     Ok(code)
 }
@@ -79,7 +81,7 @@ struct DemoApprover {
 impl Approver for DemoApprover {
     fn ask<'a>(&'a self, call: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async move {
-            let Some(person) = &self.terminal else {
+            let Some(terminal) = &self.terminal else {
                 let why: Vec<String> =
                     question.reasons.iter().map(toolgate::ApprovalReason::describe_for_user).collect();
                 let why = terminal_output::to_one_line(&why.join("; "));
@@ -92,7 +94,7 @@ impl Approver for DemoApprover {
                 "{FAINT}In {} seconds the demo says yes for you.{FAINT:#}",
                 AUTO_APPROVE_AFTER.as_secs()
             ));
-            let answer = tokio::time::timeout(AUTO_APPROVE_AFTER, person.ask(call, question)).await;
+            let answer = tokio::time::timeout(AUTO_APPROVE_AFTER, terminal.ask(call, question)).await;
             answer.unwrap_or(ReviewDecision::Approved)
         })
     }
@@ -106,9 +108,9 @@ struct DemoDirectory {
 
 impl DemoDirectory {
     fn create(keep: bool) -> Result<Self, CliFault> {
-        let at = create_private_dir(&std::env::temp_dir())?;
-        let stage = Self { path: at, keep };
-        let project = stage.path.join("project");
+        let path = create_private_dir(&std::env::temp_dir())?;
+        let demo_dir = Self { path, keep };
+        let project = demo_dir.path.join("project");
         std::fs::create_dir_all(project.join("old-build"))?;
         for (name, text) in [
             ("count.sh", include_str!("count.sh")),
@@ -118,7 +120,7 @@ impl DemoDirectory {
         ] {
             std::fs::write(project.join(name), text)?;
         }
-        Ok(stage)
+        Ok(demo_dir)
     }
 }
 

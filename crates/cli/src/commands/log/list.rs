@@ -26,7 +26,11 @@ pub(super) fn run(directory: &Path, args: &LogArgs) -> Result<ExitCode, CliFault
         terminal_output::print_hint(&format!("there are no sessions in `{}` yet", directory.display()));
     } else {
         let home = UserDirs::from_env()?.home;
-        terminal_output::print_styled(&format_table(&sessions, home.as_deref(), terminal_output::terminal_width()))?;
+        terminal_output::print_styled(&format_table(
+            &sessions,
+            home.as_deref(),
+            terminal_output::terminal_width(),
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -77,9 +81,14 @@ fn format_table(sessions: &[SessionSummary], home: Option<&Path>, width: Option<
             (format_amount::format_count(session.prompts), format_amount::format_count(session.calls));
         let state = SessionStatus::from_listed(session).as_str().replace('_', " ");
         let id = session.id.as_str();
-        let rest = format_row("", &format_amount::format_minute(&session.started), [&prompts, &calls, &state]);
+        let rest =
+            format_row("", &format_amount::format_minute(&session.started), [&prompts, &calls, &state]);
         let agent = session.agent.as_ref().map(|agent| format!("[{agent}] ")).unwrap_or_default();
-        let about = format!("{}  {agent}{}", truncate_start(&abbreviate_home(&session.cwd, home)), session.first_prompt);
+        let about = format!(
+            "{}  {agent}{}",
+            truncate_start(&abbreviate_home(&session.cwd, home)),
+            session.first_prompt
+        );
         let line = truncate_line(
             &format!("{}{}", rest.trim_start(), terminal_output::to_one_line(&about)),
             width,
@@ -180,7 +189,8 @@ mod tests {
             },
         ];
         let plain = |width| {
-            anstream::adapter::strip_str(&format_table(&sessions, Some(Path::new("/home/me")), width)).to_string()
+            anstream::adapter::strip_str(&format_table(&sessions, Some(Path::new("/home/me")), width))
+                .to_string()
         };
         insta::assert_snapshot!(plain(None), @r"
         SESSION                 BEGAN (UTC)       PROMPTS  CALLS  STATE        DIRECTORY  FIRST PROMPT

@@ -26,40 +26,41 @@ pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, CliFault> {
     }
     let directory = resolve_session::sessions_directory()?;
     let Some(word) = &args.session else { return list::run(&directory, args) };
-    let meant = resolve_session::resolve(&directory, word)?;
+    let session = resolve_session::resolve(&directory, word)?;
     #[cfg(feature = "otlp")]
     if let Some(url) = &args.otlp {
-        return crate::otlp::export_session(&meant, url);
+        return crate::otlp::export_session(&session, url);
     }
     if args.json {
-        return print_journal_lines(&meant);
+        return print_journal_lines(&session);
     }
-    let story = SessionTimeline::read(&meant.path, TextTruncator::for_reading())
+    let timeline = SessionTimeline::read(&session.path, TextTruncator::for_reading())
         .map_err(|fault| CliFault::usage(fault.to_string()))?;
     match args.html.as_deref() {
-        None => terminal_output::print_styled(&session_text::render(&meant.name, &story))?,
+        None => terminal_output::print_styled(&session_text::render(&session.name, &timeline))?,
         Some(file) if file.as_os_str() == OsStr::new("-") => {
             let mut out = io::stdout().lock();
-            out.write_all(page::render(&meant.name, &story).as_bytes())?;
+            out.write_all(page::render(&session.name, &timeline).as_bytes())?;
             out.flush()?;
         }
-        Some(file) => save_page(file, &page::render(&meant.name, &story))?,
+        Some(file) => save_page(file, &page::render(&session.name, &timeline))?,
     }
-    Ok(match story.ending {
-        JournalEnding::Broken(why) => report_changed(&meant, &why),
+    Ok(match timeline.ending {
+        JournalEnding::Broken(why) => report_changed(&session, &why),
         JournalEnding::Whole | JournalEnding::Torn(_) | JournalEnding::TooLong => ExitCode::SUCCESS,
     })
 }
 
 /// Prints the lines of the session's journal.
-fn print_journal_lines(meant: &ResolvedSession) -> Result<ExitCode, CliFault> {
-    let mut records = JournalReader::open(&meant.path).map_err(|fault| CliFault::usage(fault.to_string()))?;
+fn print_journal_lines(session: &ResolvedSession) -> Result<ExitCode, CliFault> {
+    let mut records =
+        JournalReader::open(&session.path).map_err(|fault| CliFault::usage(fault.to_string()))?;
     let (mut out, is_terminal) = (io::BufWriter::new(io::stdout().lock()), io::stdout().is_terminal());
     // ends: with the file
     while let Some(record) = records.next() {
         if let Err(fault) = record {
             out.flush()?;
-            return Ok(report_changed(meant, &describe_journal_fault(&fault)));
+            return Ok(report_changed(session, &describe_journal_fault(&fault)));
         }
         if is_terminal {
             out.write_all(
@@ -74,10 +75,10 @@ fn print_journal_lines(meant: &ResolvedSession) -> Result<ExitCode, CliFault> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn report_changed(meant: &ResolvedSession, why: &str) -> ExitCode {
+fn report_changed(session: &ResolvedSession, why: &str) -> ExitCode {
     terminal_output::print_error(&format!(
         "`{}` is shown only as far as it is as it was written: {why}",
-        meant.name
+        session.name
     ));
     ExitCode::FAILURE
 }

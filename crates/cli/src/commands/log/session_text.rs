@@ -25,42 +25,42 @@ const ERROR_STYLE: Style = AnsiColor::Red.on_default();
 const INDENT: &str = "            ";
 
 /// Formats the whole session.
-pub(super) fn render(name: &str, story: &SessionTimeline) -> String {
-    let mut sheet = TextLayout::default();
-    sheet.line("", name, NAME);
-    sheet.line("  ", &summary(story), PLAIN);
-    for moment in &story.events {
-        render_event(&mut sheet, moment);
+pub(super) fn render(name: &str, timeline: &SessionTimeline) -> String {
+    let mut layout = TextLayout::default();
+    layout.line("", name, NAME);
+    layout.line("  ", &summary(timeline), PLAIN);
+    for event in &timeline.events {
+        render_event(&mut layout, event);
     }
-    sheet.blank_line();
-    for line in totals(story) {
-        sheet.line("", &line, FAINT);
+    layout.blank_line();
+    for line in totals(timeline) {
+        layout.line("", &line, FAINT);
     }
-    if let Some(line) = ending_problem(&story.ending) {
-        sheet.line("", &line, ERROR_STYLE);
+    if let Some(line) = ending_problem(&timeline.ending) {
+        layout.line("", &line, ERROR_STYLE);
     }
-    sheet.into_text()
+    layout.into_text()
 }
 
 /// Formats the start time, the duration and the counts of a session.
-pub(super) fn summary(story: &SessionTimeline) -> String {
-    let (prompts, calls) = (story.prompt_count() as u64, story.calls().count() as u64);
+pub(super) fn summary(timeline: &SessionTimeline) -> String {
+    let (prompts, calls) = (timeline.prompt_count() as u64, timeline.calls().count() as u64);
     format!(
         "{} UTC, {} of work, {}, {}",
-        format_amount::format_minute(&story.started),
-        format_amount::format_duration(story.duration_ms),
+        format_amount::format_minute(&timeline.started),
+        format_amount::format_duration(timeline.duration_ms),
         format_amount::pluralize(prompts, "prompt"),
         format_amount::pluralize(calls, "call")
     )
 }
 
 /// Formats the totals: token usage, and the time spent waiting.
-pub(super) fn totals(story: &SessionTimeline) -> Vec<String> {
-    let spans = wait_spans(story);
+pub(super) fn totals(timeline: &SessionTimeline) -> Vec<String> {
+    let spans = wait_spans(timeline);
     let waited = WaitKind::ALL.map(|waiting| {
         format!("{} {}", waiting.as_str(), format_amount::format_duration(total_wait(&spans, waiting)))
     });
-    let (requests, all) = story.total_usage();
+    let (requests, all) = timeline.total_usage();
     let usage = (requests > 0)
         .then(|| format!("{}: {}", format_amount::pluralize(requests, "request"), token_usage(&all)));
     usage.into_iter().chain([format!("waited for: {}", waited.join(", "))]).collect()
@@ -80,60 +80,60 @@ pub(super) fn ending_problem(ending: &JournalEnding) -> Option<String> {
     }
 }
 
-fn render_event(sheet: &mut TextLayout, moment: &TimelineEvent) {
-    let head = |text: &str| format!("{:>10}  {text}", format_amount::format_duration(moment.after));
-    match &moment.kind {
-        TimelineEventKind::Session(setting) => sheet.line("", &head(&settings_line(setting)), FAINT),
+fn render_event(layout: &mut TextLayout, event: &TimelineEvent) {
+    let head = |text: &str| format!("{:>10}  {text}", format_amount::format_duration(event.after));
+    match &event.kind {
+        TimelineEventKind::Session(setting) => layout.line("", &head(&settings_line(setting)), FAINT),
         TimelineEventKind::Prompt { text, images } => {
             let images =
                 (*images > 0).then(|| format!(" ({})", format_amount::pluralize(*images as u64, "image")));
-            sheet.blank_line();
-            render_quoted(sheet, &head(&format!("you{}", images.unwrap_or_default())), USER_STYLE, text);
+            layout.blank_line();
+            render_quoted(layout, &head(&format!("you{}", images.unwrap_or_default())), USER_STYLE, text);
         }
         TimelineEventKind::Message(speeches) => speeches.iter().for_each(|speech| match speech {
-            ModelSpeech::Text(text) => render_quoted(sheet, &head("model"), NAME, text),
-            ModelSpeech::Thought(text) => render_quoted(sheet, &head("model, to itself"), FAINT, text),
-            ModelSpeech::Other(kind) => sheet.line("", &head(&format!("model: {kind}")), FAINT),
+            ModelSpeech::Text(text) => render_quoted(layout, &head("model"), NAME, text),
+            ModelSpeech::Thought(text) => render_quoted(layout, &head("model, to itself"), FAINT, text),
+            ModelSpeech::Other(kind) => layout.line("", &head(&format!("model: {kind}")), FAINT),
         }),
         TimelineEventKind::Call(call) => {
-            sheet.line("", &head(&format!("{}  {}", call.tool, call.arguments.text)), PLAIN.bold());
-            render_call(sheet, call, moment.after);
+            layout.line("", &head(&format!("{}  {}", call.tool, call.arguments.text)), PLAIN.bold());
+            render_call(layout, call, event.after);
         }
         TimelineEventKind::Plan(steps) => {
-            sheet.line("", &head("plan"), NAME);
+            layout.line("", &head("plan"), NAME);
             for step in steps {
-                sheet.line(INDENT, &format!("{} {}", step_mark(&step.status), step.step.text), PLAIN);
+                layout.line(INDENT, &format!("{} {}", step_mark(&step.status), step.step.text), PLAIN);
             }
         }
         TimelineEventKind::Diff(text) => {
-            sheet.line("", &head("changed"), NAME);
-            sheet.quote(INDENT, text, MAX_DIFF_LINES, diff_line_style);
+            layout.line("", &head("changed"), NAME);
+            layout.quote(INDENT, text, MAX_DIFF_LINES, diff_line_style);
         }
         TimelineEventKind::Usage(usage) => {
             let took = format_amount::format_duration(usage.millis);
-            sheet.line("", &head(&format!("model answered after {took}: {}", token_usage(usage))), FAINT);
+            layout.line("", &head(&format!("model answered after {took}: {}", token_usage(usage))), FAINT);
         }
         TimelineEventKind::Compacted { summary, dropped } => {
             let shortened = format!("shortened by {}", format_amount::pluralize(*dropped, "item"));
-            render_quoted(sheet, &head(&shortened), FAINT, summary);
+            render_quoted(layout, &head(&shortened), FAINT, summary);
         }
         TimelineEventKind::Interrupted(why) => {
-            sheet.line("", &head(&format!("interrupted: {}", why.text)), ERROR_STYLE);
+            layout.line("", &head(&format!("interrupted: {}", why.text)), ERROR_STYLE);
         }
-        TimelineEventKind::Notice(text) => render_quoted(sheet, &head("notice"), FAINT, text),
-        TimelineEventKind::End(why) => sheet.line("", &head(&format!("end: {}", why.text)), FAINT),
+        TimelineEventKind::Notice(text) => render_quoted(layout, &head("notice"), FAINT, text),
+        TimelineEventKind::End(why) => layout.line("", &head(&format!("end: {}", why.text)), FAINT),
         TimelineEventKind::OrphanRecord { kind, call } => {
-            sheet.line("", &head(&format!("`{kind}` of no call: {call}")), ERROR_STYLE);
+            layout.line("", &head(&format!("`{kind}` of no call: {call}")), ERROR_STYLE);
         }
         TimelineEventKind::UnknownRecord(kind) => {
-            sheet.line("", &head(&format!("`{kind}`, which is not known here")), FAINT);
+            layout.line("", &head(&format!("`{kind}`, which is not known here")), FAINT);
         }
     }
 }
 
-fn render_quoted(sheet: &mut TextLayout, head: &str, style: Style, text: &TextExcerpt) {
-    sheet.line("", head, style);
-    sheet.quote(INDENT, text, MAX_MESSAGE_LINES, |_| PLAIN);
+fn render_quoted(layout: &mut TextLayout, head: &str, style: Style, text: &TextExcerpt) {
+    layout.line("", head, style);
+    layout.quote(INDENT, text, MAX_MESSAGE_LINES, |_| PLAIN);
 }
 
 /// Describes the settings that a session began with.
@@ -199,14 +199,14 @@ pub(super) fn call_outcome(call: &TimelineCall, began: u64) -> String {
     }
 }
 
-fn render_call(sheet: &mut TextLayout, call: &TimelineCall, began: u64) {
+fn render_call(layout: &mut TextLayout, call: &TimelineCall, began: u64) {
     for sentence in call_sentences(call) {
-        sheet.line(INDENT, &sentence, FAINT);
+        layout.line(INDENT, &sentence, FAINT);
     }
-    sheet.line(INDENT, &call_outcome(call, began), if call.succeeded() { PLAIN } else { ERROR_STYLE });
+    layout.line(INDENT, &call_outcome(call, began), if call.succeeded() { PLAIN } else { ERROR_STYLE });
     if let Some(answer) = &call.answer {
-        sheet.quote(INDENT, &answer.text, MAX_ANSWER_LINES, |_| PLAIN);
-        answer_extras(answer).iter().for_each(|line| sheet.line(INDENT, line, FAINT));
+        layout.quote(INDENT, &answer.text, MAX_ANSWER_LINES, |_| PLAIN);
+        answer_extras(answer).iter().for_each(|line| layout.line(INDENT, line, FAINT));
     }
 }
 

@@ -34,7 +34,7 @@ impl TextLayout {
         &mut self,
         indent: &str,
         excerpt: &TextExcerpt,
-        most: usize,
+        max_lines: usize,
         style: impl Fn(&str) -> Style,
     ) {
         let text = excerpt.text.strip_suffix('\n').unwrap_or(&excerpt.text);
@@ -42,7 +42,7 @@ impl TextLayout {
         if text.is_empty() {
             rest.next();
         }
-        for line in rest.by_ref().take(most) {
+        for line in rest.by_ref().take(max_lines) {
             let style = style(line);
             let line = truncate_line(&terminal_output::escape_invisible(line));
             let blank = if line.is_empty() { "" } else { " " };
@@ -86,7 +86,9 @@ mod tests {
 
     fn quoted(text: &str, left_out: usize) -> String {
         let mut sheet = TextLayout::default();
-        sheet.quote("  ", &TextExcerpt { text: text.to_owned(), omitted_bytes: left_out }, 2, |_| Style::new());
+        sheet.quote("  ", &TextExcerpt { text: text.to_owned(), omitted_bytes: left_out }, 2, |_| {
+            Style::new()
+        });
         anstream::adapter::strip_str(&sheet.into_text()).to_string()
     }
 

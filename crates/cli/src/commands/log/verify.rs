@@ -14,7 +14,7 @@ use crate::terminal_output;
 
 pub(crate) fn run(args: &LogVerifyArgs) -> Result<ExitCode, CliFault> {
     let directory = resolve_session::sessions_directory()?;
-    let meant = if args.sessions.is_empty() {
+    let sessions = if args.sessions.is_empty() {
         resolve_session::all_sessions(&directory)?
     } else {
         args.sessions
@@ -24,13 +24,17 @@ pub(crate) fn run(args: &LogVerifyArgs) -> Result<ExitCode, CliFault> {
     };
     let mut worst = 0;
     // Prints each line as soon as it is known: there may be many sessions.
-    for meant in &meant {
-        let verified = journal::verify_journal(&meant.path);
+    for session in &sessions {
+        let verified = journal::verify_journal(&session.path);
         worst = worst.max(exit_status(&verified));
-        let line = if args.json { as_json(meant, &verified).to_string() } else { format_result(meant, &verified) };
+        let line = if args.json {
+            as_json(session, &verified).to_string()
+        } else {
+            format_result(session, &verified)
+        };
         terminal_output::print_text(&line)?;
     }
-    if meant.is_empty() {
+    if sessions.is_empty() {
         terminal_output::print_hint(&format!("there are no sessions in `{}` yet", directory.display()));
     }
     Ok(ExitCode::from(worst))
@@ -45,8 +49,8 @@ fn exit_status(verified: &Result<VerifiedJournal, JournalFault>) -> u8 {
     }
 }
 
-fn format_result(meant: &ResolvedSession, verified: &Result<VerifiedJournal, JournalFault>) -> String {
-    let name = terminal_output::to_one_line(&meant.name);
+fn format_result(session: &ResolvedSession, verified: &Result<VerifiedJournal, JournalFault>) -> String {
+    let name = terminal_output::to_one_line(&session.name);
     let Ok(VerifiedJournal { records, last_hash: head, torn }) = verified else {
         let why = verified.as_ref().err().map(describe_journal_fault).unwrap_or_default();
         return format!("{name}  wrong  {}", terminal_output::to_one_line(&why));
@@ -62,8 +66,8 @@ fn format_result(meant: &ResolvedSession, verified: &Result<VerifiedJournal, Jou
     )
 }
 
-fn as_json(meant: &ResolvedSession, verified: &Result<VerifiedJournal, JournalFault>) -> Value {
-    let (session, path) = (&meant.name, meant.path.to_string_lossy());
+fn as_json(session: &ResolvedSession, verified: &Result<VerifiedJournal, JournalFault>) -> Value {
+    let (session, path) = (&session.name, session.path.to_string_lossy());
     match verified {
         Ok(VerifiedJournal { records, last_hash: head, torn }) => {
             let torn = torn.map(|torn| json!({ "line": torn.line, "bytes": torn.bytes }));

@@ -25,12 +25,13 @@ pub(in crate::commands) fn load_entry(
     variable: Option<&str>,
     dirs: &UserDirs,
 ) -> Result<(AccessRequirement, TokenLocation), CliFault> {
-    let (text, bring, mend) = match variable {
+    let (text, location, hint) = match variable {
         Some(name) => {
             let text = std::env::var(name)
                 .map_err(|_| CliFault::usage(format!("there is no token in the variable `{name}`")))?;
-            let bring = TokenLocation { description: format!("in the variable {name}"), shell: format!("${name}") };
-            (text, bring, "it takes 32 letters or more without blanks, e.g. of `openssl rand -hex 32`")
+            let location =
+                TokenLocation { description: format!("in the variable {name}"), shell: format!("${name}") };
+            (text, location, "it takes 32 letters or more without blanks, e.g. of `openssl rand -hex 32`")
         }
         None => {
             let directory = private_dirs::token_dir(dirs).ok_or_else(|| {
@@ -42,15 +43,16 @@ pub(in crate::commands) fn load_entry(
                 CliFault::usage(format!("the token in `{}` cannot be used: {error}", file.display()))
             })?;
             let path = file.display().to_string();
-            let bring = TokenLocation { shell: format!("$(cat '{path}')"), description: format!("in {path}") };
-            (text, bring, "remove it, and it is made anew")
+            let location =
+                TokenLocation { shell: format!("$(cat '{path}')"), description: format!("in {path}") };
+            (text, location, "remove it, and it is made anew")
         }
     };
     let token = BearerToken::parse(&text).ok_or_else(|| {
         let wrong = if text.is_empty() { "is empty" } else { "could be guessed" };
-        CliFault::usage(format!("the token {} {wrong}", bring.description)).with_hint(mend)
+        CliFault::usage(format!("the token {} {wrong}", location.description)).with_hint(hint)
     })?;
-    Ok((AccessRequirement::Token(token), bring))
+    Ok((AccessRequirement::Token(token), location))
 }
 
 /// Reads the token in `file`, or creates it. Clients are configured once, so the token must stay the same.

@@ -43,9 +43,9 @@ impl ApprovalForm {
     /// everything.
     pub(super) fn for_question(question: &ApprovalQuestion) -> Self {
         let mut message = render_plain(question, WIDTH).trim().to_owned();
-        let cut = message.len() > MAX_MESSAGE_BYTES;
+        let is_truncated = message.len() > MAX_MESSAGE_BYTES;
         let mut offered = approval_choices(question);
-        if cut {
+        if is_truncated {
             message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
             message.push_str(TRUNCATION_NOTE);
             offered.retain(|choice| match choice {
@@ -53,7 +53,7 @@ impl ApprovalForm {
                 ApprovalChoice::No | ApprovalChoice::Note | ApprovalChoice::Stop => true,
             });
         }
-        Self { message, offered, is_truncated: cut }
+        Self { message, offered, is_truncated }
     }
 
     /// Returns the elicitation request for the client.
@@ -71,13 +71,13 @@ impl ApprovalForm {
     }
 
     /// Converts the client's answer into a decision. Anything but a valid, offered yes is a denial.
-    pub(super) fn decision(&self, question: &ApprovalQuestion, said: &Value) -> ReviewDecision {
-        let note = said["content"]["note"].as_str().map(str::trim).filter(|note| !note.is_empty());
+    pub(super) fn decision(&self, question: &ApprovalQuestion, response: &Value) -> ReviewDecision {
+        let note = response["content"]["note"].as_str().map(str::trim).filter(|note| !note.is_empty());
         let no =
             |why: &str| ApprovalAnswer::No { note: Some(note.map_or_else(|| why.to_owned(), str::to_owned)) };
-        let answer = said["content"]["answer"].as_str().unwrap_or_default();
+        let answer = response["content"]["answer"].as_str().unwrap_or_default();
         let meant = self.offered.iter().copied().find(|choice| choice_label(*choice) == Some(answer));
-        let said = match (said["action"].as_str(), meant) {
+        let said = match (response["action"].as_str(), meant) {
             (Some("accept"), Some(ApprovalChoice::Once)) => ApprovalAnswer::Once,
             (Some("accept"), Some(ApprovalChoice::Session)) => ApprovalAnswer::Session,
             (Some("accept"), Some(ApprovalChoice::Always)) => ApprovalAnswer::Always,

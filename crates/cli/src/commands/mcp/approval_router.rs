@@ -28,21 +28,21 @@ pub(super) struct ApprovalRouter {
 }
 
 impl ApprovalRouter {
-    pub(super) fn new(board: Arc<PendingQuestions>) -> Self {
-        Self { calls: Mutex::default(), next_id: AtomicU64::new(1), pending_questions: board }
+    pub(super) fn new(pending_questions: Arc<PendingQuestions>) -> Self {
+        Self { calls: Mutex::default(), next_id: AtomicU64::new(1), pending_questions }
     }
 
     /// Registers a call under a new id.
-    pub(super) fn register(self: &Arc<Self>, line: &Arc<ClientBridge>) -> RegisteredCall {
+    pub(super) fn register(self: &Arc<Self>, bridge: &Arc<ClientBridge>) -> RegisteredCall {
         let id = CallId::from(format!("mcp-{}", self.next_id.fetch_add(1, Ordering::Relaxed)));
         let mut calls = self.calls.lock();
-        calls.insert(id.clone(), Arc::clone(line));
+        calls.insert(id.clone(), Arc::clone(bridge));
         RegisteredCall { router: Arc::clone(self), id }
     }
 
     /// Returns true if the client or a terminal can be asked about the call.
-    pub(super) fn can_ask(&self, line: &ClientBridge) -> bool {
-        line.supports_forms() || self.pending_questions.is_watched()
+    pub(super) fn can_ask(&self, bridge: &ClientBridge) -> bool {
+        bridge.supports_forms() || self.pending_questions.is_watched()
     }
 
     fn bridge_for_call(&self, call: &CallId) -> Option<Arc<ClientBridge>> {
@@ -50,12 +50,12 @@ impl ApprovalRouter {
     }
 
     async fn ask_client_and_terminals(&self, call: &CallId, question: &ApprovalQuestion) -> ReviewDecision {
-        let line = self.bridge_for_call(call).filter(|line| line.supports_forms());
+        let bridge = self.bridge_for_call(call).filter(|line| line.supports_forms());
         let mut posted = self.pending_questions.post(question);
         let client = async {
-            if let Some(line) = line {
+            if let Some(bridge) = bridge {
                 let form = ApprovalForm::for_question(question);
-                if let Some(said) = line.ask(form.request()).await {
+                if let Some(said) = bridge.ask(form.request()).await {
                     return form.decision(question, &said);
                 }
             }
@@ -102,8 +102,8 @@ impl CallObserver for ApprovalRouter {
             | CallEvent::Decided { .. }
             | CallEvent::Finished { .. } => return,
         };
-        if let Some(line) = self.bridge_for_call(call) {
-            line.push_progress(&text);
+        if let Some(bridge) = self.bridge_for_call(call) {
+            bridge.push_progress(&text);
         }
     }
 }

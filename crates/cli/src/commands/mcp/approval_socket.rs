@@ -57,15 +57,15 @@ impl ApprovalSocket {
     }
 
     /// Accepts terminals and serves them. Never returns.
-    pub(super) async fn serve_terminals(self, board: &Arc<PendingQuestions>) {
+    pub(super) async fn serve_terminals(self, pending_questions: &Arc<PendingQuestions>) {
         // Dropping the sets aborts their tasks.
-        let (mut terminals, mut strangers) = (JoinSet::new(), UngreetedTerminals::default());
+        let (mut terminals, mut ungreeted) = (JoinSet::new(), UngreetedTerminals::default());
         // ends: with the server
         loop {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => match peer_check::admit_peer(&stream) {
-                        Ok(()) => strangers.await_greeting(stream),
+                        Ok(()) => ungreeted.await_greeting(stream),
                         Err(why) => tracing::warn!(%why, "somebody who may not answer came to answer"),
                     },
                     Err(error) => {
@@ -73,10 +73,10 @@ impl ApprovalSocket {
                         tokio::time::sleep(Duration::from_millis(50)).await;
                     }
                 },
-                heard = strangers.next() => match heard {
+                heard = ungreeted.next() => match heard {
                     Some(terminal) if terminals.len() < MAX_TERMINALS => {
-                        let (board, about) = (Arc::clone(board), self.description.clone());
-                        terminals.spawn(async move { terminal.serve(&board, about).await });
+                        let (pending_questions, about) = (Arc::clone(pending_questions), self.description.clone());
+                        terminals.spawn(async move { terminal.serve(&pending_questions, about).await });
                     }
                     Some(_) => tracing::warn!("more terminals came to answer than are served at a time"),
                     None => {}
@@ -110,8 +110,12 @@ impl UngreetedTerminals {
         {
             oldest.abort();
         }
-        let greeted =
-            async { tokio::time::timeout(GREETING_TIMEOUT, ApprovalTerminal::read_greeting(stream)).await.ok().flatten() };
+        let greeted = async {
+            tokio::time::timeout(GREETING_TIMEOUT, ApprovalTerminal::read_greeting(stream))
+                .await
+                .ok()
+                .flatten()
+        };
         self.abort_handles.push_back(self.greetings.spawn(greeted));
     }
 
@@ -145,29 +149,29 @@ impl ApprovalTerminal {
     }
 
     /// Serves the terminal until it disconnects.
-    async fn serve(self, board: &PendingQuestions, about: String) -> io::Result<()> {
+    async fn serve(self, pending_questions: &PendingQuestions, about: String) -> io::Result<()> {
         let Self { mut lines, mut write, size } = self;
-        let mut watching = board.watch();
+        let mut watching = pending_questions.watch();
         send(&mut write, &ToTerminal::Hello { server: about }).await?;
         let mut shown: Vec<(u64, String)> = Vec::new();
         // ends: when the terminal leaves
         loop {
-            let standing = board.questions();
+            let questions = pending_questions.questions();
             let gone: Vec<u64> = shown
                 .iter()
                 .map(|(id, _)| *id)
-                .filter(|id| !standing.iter().any(|(at, _)| at == id))
+                .filter(|id| !questions.iter().any(|(at, _)| at == id))
                 .collect();
             for id in gone {
                 shown.retain(|(at, _)| *at != id);
                 send(&mut write, &ToTerminal::Settled { id }).await?;
             }
-            for (id, question) in standing {
+            for (id, question) in questions {
                 if !shown.iter().any(|(at, _)| *at == id) {
-                    let told = question_message(id, &question, size);
-                    let ToTerminal::Question { digest, .. } = &told else { continue };
+                    let message = question_message(id, &question, size);
+                    let ToTerminal::Question { digest, .. } = &message else { continue };
                     shown.push((id, digest.clone()));
-                    send(&mut write, &told).await?;
+                    send(&mut write, &message).await?;
                 }
             }
             tokio::select! {
@@ -176,10 +180,10 @@ impl ApprovalTerminal {
                     Some(FromTerminal::Answer { id, digest, said }) => {
                         // An answer counts only for the text that was shown.
                         let seen = shown.iter().any(|shown| *shown == (id, digest.clone()));
-                        let question = board.questions().into_iter().find(|(at, _)| *at == id && seen);
+                        let question = pending_questions.questions().into_iter().find(|(at, _)| *at == id && seen);
                         if let Some((_, question)) = question {
                             let rule = question.proposal.as_ref().map(|proposal| &proposal.rule);
-                            board.answer(id, said.into_decision(rule));
+                            pending_questions.answer(id, said.into_decision(rule));
                         }
                     }
                     Some(FromTerminal::Hello { .. }) => {}
@@ -198,8 +202,8 @@ fn question_message(id: u64, question: &ApprovalQuestion, size: ScreenSize) -> T
     ToTerminal::Question { id, digest, text, rule, choices: approval_choices(question) }
 }
 
-async fn send(write: &mut OwnedWriteHalf, told: &ToTerminal) -> io::Result<()> {
-    let mut line = serde_json::to_vec(told)?;
+async fn send(write: &mut OwnedWriteHalf, message: &ToTerminal) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     write.write_all(&line).await
 }

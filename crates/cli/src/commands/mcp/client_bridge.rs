@@ -32,8 +32,16 @@ pub(super) struct ClientBridge {
 impl ClientBridge {
     pub(super) fn connect(client: CallingClient) -> (Arc<Self>, mpsc::UnboundedReceiver<ClientInputBatch>) {
         // Unbounded is safe: the engine asks one question at a time.
-        let (asks, asked) = mpsc::unbounded_channel();
-        (Arc::new(Self { client, input_sender: asks, progress: Mutex::default(), progress_added: Notify::new() }), asked)
+        let (input_sender, input_requests) = mpsc::unbounded_channel();
+        (
+            Arc::new(Self {
+                client,
+                input_sender,
+                progress: Mutex::default(),
+                progress_added: Notify::new(),
+            }),
+            input_requests,
+        )
     }
 
     /// Returns true if the client supports elicitation forms.
@@ -46,12 +54,12 @@ impl ClientBridge {
         if !self.client.wants_progress {
             return;
         }
-        let mut heard = self.progress.lock();
-        heard.push_str(text);
-        let over = heard.len().saturating_sub(MAX_PROGRESS_BYTES);
-        let cut = heard.ceil_char_boundary(over);
-        heard.drain(..cut);
-        drop(heard);
+        let mut progress = self.progress.lock();
+        progress.push_str(text);
+        let over = progress.len().saturating_sub(MAX_PROGRESS_BYTES);
+        let cut = progress.ceil_char_boundary(over);
+        progress.drain(..cut);
+        drop(progress);
         self.progress_added.notify_one();
     }
 
@@ -59,9 +67,9 @@ impl ClientBridge {
     async fn take_progress(&self) -> String {
         // ends: when there is text
         loop {
-            let heard = std::mem::take(&mut *self.progress.lock());
-            if !heard.is_empty() {
-                return heard;
+            let progress = std::mem::take(&mut *self.progress.lock());
+            if !progress.is_empty() {
+                return progress;
             }
             self.progress_added.notified().await;
         }
@@ -96,14 +104,14 @@ pub(super) struct BridgedCall {
 impl RunningCall for BridgedCall {
     fn next(&mut self) -> BoxFuture<'_, CallStep> {
         Box::pin(async {
-            let heard = async {
+            let progress = async {
                 tokio::time::sleep_until(self.next_progress).await;
                 self.bridge.take_progress().await
             };
             tokio::select! {
                 biased;
                 Some(ask) = self.input_requests.recv() => CallStep::RequestInput(ask),
-                text = heard => {
+                text = progress => {
                     self.progress_count += 1;
                     self.next_progress = Instant::now() + PROGRESS_INTERVAL;
                     CallStep::Update(CallUpdate::Progress { done: self.progress_count.into(), total: None, text: Some(text) })

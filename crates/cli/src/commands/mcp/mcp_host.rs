@@ -33,7 +33,7 @@ pub(super) struct HostEnvironment {
 }
 
 impl HostEnvironment {
-    pub(super) fn new(args: &McpArgs, desk: Arc<ApprovalRouter>) -> Result<Arc<Self>, CliFault> {
+    pub(super) fn new(args: &McpArgs, approval_router: Arc<ApprovalRouter>) -> Result<Arc<Self>, CliFault> {
         let mut allowed = Vec::new();
         for root in std::iter::once(working_directory(&args.place)?).chain(args.root.iter().cloned()) {
             let root = absolute(&root)?;
@@ -43,7 +43,7 @@ impl HostEnvironment {
             })?;
             allowed.push(real);
         }
-        Ok(Arc::new(Self { place: args.place.clone(), allowed, approval_router: desk }))
+        Ok(Arc::new(Self { place: args.place.clone(), allowed, approval_router }))
     }
 
     /// Builds the tools for `place`, with `more` working directories. Its router has no approver: the engine
@@ -64,7 +64,8 @@ impl HostEnvironment {
         let servers = OnDemandServers::new(composed.lazy_servers());
         let composed =
             composed.with_source(Arc::clone(&servers) as Arc<dyn ToolSource>).for_api(ToolFormApi::Functions);
-        let toolgate = composed.with_observer(Arc::clone(&self.approval_router) as Arc<dyn CallObserver>).build()?;
+        let toolgate =
+            composed.with_observer(Arc::clone(&self.approval_router) as Arc<dyn CallObserver>).build()?;
         Ok((toolgate, servers))
     }
 
@@ -103,14 +104,21 @@ pub(super) struct McpHost {
 
 impl McpHost {
     /// Creates the host for the directory where the server was started.
-    pub(super) fn at_start_directory(ground: Arc<HostEnvironment>) -> Result<Self, CliFault> {
-        let (toolgate, servers) = ground.compose(&ground.place, &[])?;
-        Ok(Self::from_parts(ground, toolgate, servers))
+    pub(super) fn at_start_directory(environment: Arc<HostEnvironment>) -> Result<Self, CliFault> {
+        let (toolgate, servers) = environment.compose(&environment.place, &[])?;
+        Ok(Self::from_parts(environment, toolgate, servers))
     }
 
-    fn from_parts(ground: Arc<HostEnvironment>, toolgate: Toolgate, servers: Arc<OnDemandServers>) -> Self {
-        let asking = toolgate.router().clone().with_approver(Arc::clone(&ground.approval_router) as Arc<dyn Approver>);
-        Self { environment: ground, toolgate, servers, asking_router: asking }
+    fn from_parts(
+        environment: Arc<HostEnvironment>,
+        toolgate: Toolgate,
+        servers: Arc<OnDemandServers>,
+    ) -> Self {
+        let asking_router = toolgate
+            .router()
+            .clone()
+            .with_approver(Arc::clone(&environment.approval_router) as Arc<dyn Approver>);
+        Self { environment, toolgate, servers, asking_router }
     }
 
     /// Ends all running processes and servers.
@@ -140,23 +148,27 @@ impl ToolHost for McpHost {
 
     fn start(&self, call: HostCall) -> Box<dyn RunningCall> {
         let HostCall { tool, arguments, client } = call;
-        let (line, asked) = ClientBridge::connect(client);
-        let listed = self.environment.approval_router.register(&line);
-        let router = if self.environment.approval_router.can_ask(&line) { &self.asking_router } else { self.toolgate.router() };
+        let (bridge, input_requests) = ClientBridge::connect(client);
+        let registration = self.environment.approval_router.register(&bridge);
+        let router = if self.environment.approval_router.can_ask(&bridge) {
+            &self.asking_router
+        } else {
+            self.toolgate.router()
+        };
         // Clients that want an order wait for each answer. So a call that waits for approval, or whose client
         // is gone, blocks no other call.
         let mut runtime = ToolCallRuntime::new(router.with_own_lanes());
         let arguments = Value::Object(arguments).to_string();
         // The id is unique in this runtime.
-        let _started = runtime.start(ToolCall::function(listed.id.as_str(), tool.as_str(), arguments));
+        let _started = runtime.start(ToolCall::function(registration.id.as_str(), tool.as_str(), arguments));
         Box::new(BridgedCall {
             tool,
             runtime,
-            bridge: line,
-            input_requests: asked,
+            bridge,
+            input_requests,
             progress_count: 0,
             next_progress: Instant::now(),
-            _registration: listed,
+            _registration: registration,
             _toolgate: self.toolgate.clone(),
         })
     }

@@ -32,31 +32,32 @@ pub(crate) fn run(args: &McpArgs) -> Result<ExitCode, CliFault> {
     if let Some(command) = &args.command {
         return super::servers::run(command);
     }
-    let door = args.http.map(|address| bind_endpoint(args, address)).transpose()?;
-    let board = Arc::new(PendingQuestions::default());
-    let ground = HostEnvironment::new(args, Arc::new(ApprovalRouter::new(Arc::clone(&board))))?;
-    let served = Arc::new(McpHost::at_start_directory(ground)?);
-    if door.is_none() && io::stdin().is_terminal() {
+    let endpoint = args.http.map(|address| bind_endpoint(args, address)).transpose()?;
+    let pending_questions = Arc::new(PendingQuestions::default());
+    let environment =
+        HostEnvironment::new(args, Arc::new(ApprovalRouter::new(Arc::clone(&pending_questions))))?;
+    let mcp_host = Arc::new(McpHost::at_start_directory(environment)?);
+    if endpoint.is_none() && io::stdin().is_terminal() {
         terminal_output::print_hint(
             "agents start this command and talk to it; docs/mcp-server.md says how. Ctrl-D ends",
         );
     }
     super::block_on(async {
         let stop = CancellationToken::new();
-        let host = Arc::clone(&served) as Arc<dyn ToolHost>;
-        let counter = ApprovalSocket::open(&UserDirs::from_env()?, &args.place);
+        let host = Arc::clone(&mcp_host) as Arc<dyn ToolHost>;
+        let socket = ApprovalSocket::open(&UserDirs::from_env()?, &args.place);
         let serving = async {
-            match door {
-                Some(door) => serve_http(host, door, stop.clone()).await.map_err(ServeFault::from),
+            match endpoint {
+                Some(endpoint) => serve_http(host, endpoint, stop.clone()).await.map_err(ServeFault::from),
                 None => serve_stdio(host, stop.clone()).await,
             }
         };
         let ended = tokio::select! {
             served = serving => served.map(|()| ExitCode::SUCCESS),
-            () = serve_approvals(counter, &board) => Ok(ExitCode::SUCCESS),
+            () = serve_approvals(socket, &pending_questions) => Ok(ExitCode::SUCCESS),
             signalled = stop_signals::wait_for_signal() => Ok(ExitCode::from(signalled?)),
         };
-        served.close().await;
+        mcp_host.close().await;
         ended.map_err(|fault| match fault {
             ServeFault::Io(error) => error.into(),
             ServeFault::Client(_) => CliFault::failed(fault.to_string()),
@@ -65,9 +66,12 @@ pub(crate) fn run(args: &McpArgs) -> Result<ExitCode, CliFault> {
 }
 
 /// Serves approval terminals while the server runs. Without a socket no terminal can answer.
-async fn serve_approvals(counter: Result<ApprovalSocket, io::Error>, board: &Arc<PendingQuestions>) {
-    match counter {
-        Ok(counter) => counter.serve_terminals(board).await,
+async fn serve_approvals(
+    socket: Result<ApprovalSocket, io::Error>,
+    pending_questions: &Arc<PendingQuestions>,
+) {
+    match socket {
+        Ok(socket) => socket.serve_terminals(pending_questions).await,
         Err(error) => {
             terminal_output::print_hint(&format!("`toolgate approve` will not find this server: {error}"));
             std::future::pending::<()>().await;
@@ -84,16 +88,16 @@ fn bind_endpoint(args: &McpArgs, address: SocketAddr) -> Result<HttpEndpoint, Cl
     let listener = TcpListener::bind(address)
         .map_err(|error| CliFault::usage(format!("cannot serve at `{address}`: {error}")))?;
     let address = listener.local_addr()?;
-    let (entry, bring) = access_token::load_entry(args.token_env.as_deref(), &UserDirs::from_env()?)?;
+    let (entry, location) = access_token::load_entry(args.token_env.as_deref(), &UserDirs::from_env()?)?;
     terminal_output::print_stderr(&format!("serving at http://{address}{PATH}"));
     terminal_output::print_stderr(&format!(
         "the token is {}",
-        terminal_output::escape_invisible(&bring.description)
+        terminal_output::escape_invisible(&location.description)
     ));
     terminal_output::print_stderr(&format!(
         "claude mcp add --transport http toolgate http://{}{PATH} --header \"Authorization: Bearer {}\"",
         client_authority(address, &args.allow_remote),
-        terminal_output::escape_invisible(&bring.shell)
+        terminal_output::escape_invisible(&location.shell)
     ));
     Ok(HttpEndpoint { listener, access: entry, host_names: args.allow_remote.clone() })
 }
@@ -115,8 +119,9 @@ mod tests {
     #[test]
     fn clients_are_told_the_name_that_they_use() {
         let address = "0.0.0.0:8717".parse().unwrap();
-        let said =
-            |names: &[&str]| client_authority(address, &names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+        let said = |names: &[&str]| {
+            client_authority(address, &names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>())
+        };
         assert_eq!(said(&[]), "0.0.0.0:8717");
         assert_eq!(said(&["build.example.org", "other"]), "build.example.org:8717");
         assert_eq!(said(&["build.example.org:443"]), "build.example.org:443");

@@ -47,7 +47,10 @@ mod tests {
 
     #[test]
     fn the_signals_that_are_ignored_are_read() {
-        assert_eq!(ignored_signal_mask("Name:\ttoolgate\nSigIgn:\t0000000000001001\nSigCgt:\t0\n"), Some(0x1001));
+        assert_eq!(
+            ignored_signal_mask("Name:\ttoolgate\nSigIgn:\t0000000000001001\nSigCgt:\t0\n"),
+            Some(0x1001)
+        );
         assert_eq!(ignored_signal_mask("SigIgn: none"), None);
     }
 }

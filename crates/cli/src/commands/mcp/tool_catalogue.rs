@@ -38,13 +38,28 @@ const CATALOGUE: &[CatalogueRow] = &[
     CatalogueRow { name: "grep_files", title: "Search files", hints: READ_HINTS, facts: SEARCH_FACTS },
     CatalogueRow { name: "kill_session", title: "End a command", hints: END_HINTS, facts: COMMAND_FACTS },
     CatalogueRow { name: "list_dir", title: "List a directory", hints: READ_HINTS, facts: &[] },
-    CatalogueRow { name: "list_sessions", title: "List running commands", hints: READ_HINTS, facts: SESSION_FACTS },
+    CatalogueRow {
+        name: "list_sessions",
+        title: "List running commands",
+        hints: READ_HINTS,
+        facts: SESSION_FACTS,
+    },
     CatalogueRow { name: "read_file", title: "Read a file", hints: READ_HINTS, facts: &[] },
     CatalogueRow { name: "shell", title: "Run a program", hints: RUN_HINTS, facts: COMMAND_FACTS },
-    CatalogueRow { name: "shell_command", title: "Run a shell command", hints: RUN_HINTS, facts: COMMAND_FACTS },
+    CatalogueRow {
+        name: "shell_command",
+        title: "Run a shell command",
+        hints: RUN_HINTS,
+        facts: COMMAND_FACTS,
+    },
     CatalogueRow { name: "update_plan", title: "Update the plan", hints: READ_HINTS, facts: &[] },
     CatalogueRow { name: "view_image", title: "View an image", hints: READ_HINTS, facts: &[] },
-    CatalogueRow { name: "write_stdin", title: "Type into a command", hints: RUN_HINTS, facts: COMMAND_FACTS },
+    CatalogueRow {
+        name: "write_stdin",
+        title: "Type into a command",
+        hints: RUN_HINTS,
+        facts: COMMAND_FACTS,
+    },
 ];
 
 fn find_row(name: &str) -> Option<&'static CatalogueRow> {

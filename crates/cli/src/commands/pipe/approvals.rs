@@ -46,7 +46,8 @@ impl Approver for PipeApprover {
         let (answer, answered) = oneshot::channel();
         let rule = question.proposal.as_ref().map(|proposal| proposal.rule.clone());
         let (call, line) = (call.as_str().to_owned(), question_json(call, question));
-        let _over = self.questions.send(PipedQuestion { call, line, waiting: WaitingApproval { rule, answer } });
+        let _over =
+            self.questions.send(PipedQuestion { call, line, waiting: WaitingApproval { rule, answer } });
         Box::pin(async move { answered.await.unwrap_or_else(|_| deny_with_note(INPUT_ENDED)) })
     }
 }
@@ -57,11 +58,11 @@ pub(super) struct UnansweredQuestions(HashMap<String, WaitingApproval>);
 
 impl UnansweredQuestions {
     /// Stores a question and returns its line.
-    pub(super) fn insert(&mut self, asked: PipedQuestion) -> Value {
+    pub(super) fn insert(&mut self, question: PipedQuestion) -> Value {
         // Drops questions whose call was abandoned meanwhile.
         self.0.retain(|_, open| !open.answer.is_closed());
-        self.0.insert(asked.call, asked.waiting);
-        asked.line
+        self.0.insert(question.call, question.waiting);
+        question.line
     }
 
     /// Denies all questions.
@@ -149,9 +150,9 @@ fn describe_question(call: &CallId, question: &ApprovalQuestion) -> Value {
         .into_iter()
         .map(|(command, class, why)| json!({ "command": command, "class": class, "why": why }))
         .collect();
-    let account = question.analysis.as_ref();
-    let unclear = account.map(|account| {
-        account
+    let analysis = question.analysis.as_ref();
+    let unclear = analysis.map(|analysis| {
+        analysis
             .undecided
             .iter()
             .map(|doubt| json!({ "text": doubt.text, "why": doubt.why }))

@@ -54,10 +54,10 @@ pub(super) struct UnansweredElicitations(HashMap<String, oneshot::Sender<Elicita
 
 impl UnansweredElicitations {
     /// Stores an elicitation and returns its line.
-    pub(super) fn insert(&mut self, wanted: PipedElicitation) -> Value {
+    pub(super) fn insert(&mut self, elicitation: PipedElicitation) -> Value {
         self.0.retain(|_, answer| !answer.is_closed());
-        self.0.insert(wanted.id, wanted.answer);
-        wanted.line
+        self.0.insert(elicitation.id, elicitation.answer);
+        elicitation.line
     }
 
     /// Cancels all elicitations.

@@ -18,8 +18,8 @@ const MAX_TEXT_BYTES: usize = 1 << 20;
 /// calls is limited. Output is unlimited, so it waits for room.
 pub(super) fn channel() -> (EventSender, EventReceiver) {
     let (sender, lines) = mpsc::unbounded_channel();
-    let queued = Arc::new(QueueFill::default());
-    (EventSender { lines: sender, fill: Arc::clone(&queued) }, EventReceiver { lines, fill: queued })
+    let fill = Arc::new(QueueFill::default());
+    (EventSender { lines: sender, fill: Arc::clone(&fill) }, EventReceiver { lines, fill })
 }
 
 /// The fill level of the queue.
@@ -32,7 +32,8 @@ struct QueueFill {
 
 impl QueueFill {
     fn has_room(&self) -> bool {
-        self.lines.load(Ordering::Acquire) < MAX_LINES && self.text_bytes.load(Ordering::Acquire) < MAX_TEXT_BYTES
+        self.lines.load(Ordering::Acquire) < MAX_LINES
+            && self.text_bytes.load(Ordering::Acquire) < MAX_TEXT_BYTES
     }
 }
 
@@ -48,11 +49,11 @@ impl EventSender {
         // ends: when the session writes, or is over
         loop {
             // Registered before the check, so that a notification right after it is not missed.
-            let fewer = self.fill.room_freed.notified();
+            let room_freed = self.fill.room_freed.notified();
             if self.fill.has_room() || self.lines.is_closed() {
                 return;
             }
-            fewer.await;
+            room_freed.await;
         }
     }
 }

@@ -46,8 +46,11 @@ pub(crate) fn run(args: &PipeArgs) -> Result<ExitCode, CliFault> {
     }
     super::block_on(async {
         let elicit = args.ask.then(|| Arc::new(elicit) as Arc<dyn Elicitor>);
-        let means =
-            McpClientDeps { observer: Some(Arc::new(ServerNotices::All)), elicitor: elicit, ..McpClientDeps::default() };
+        let means = McpClientDeps {
+            observer: Some(Arc::new(ServerNotices::All)),
+            elicitor: elicit,
+            ..McpClientDeps::default()
+        };
         let (composed, servers) = composed.start_servers(means, |_| true)?;
         let toolgate = composed.build()?;
         if let Some(servers) = &servers {

@@ -59,7 +59,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
         dialect: Dialect,
         toolgate: &Toolgate,
         write: W,
-        turns: Option<TurnDiffRecorder>,
+        turn_recorder: Option<TurnDiffRecorder>,
     ) -> Self {
         Self {
             write,
@@ -73,7 +73,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
             questions: UnansweredQuestions::default(),
             elicitations: UnansweredElicitations::default(),
             input_counts: InputCounts::default(),
-            turn_recorder: turns,
+            turn_recorder,
             may_have_changed: false,
         }
     }
@@ -83,7 +83,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
         &mut self,
         mut lines: mpsc::Receiver<InputLine>,
         mut events: EventReceiver,
-        (mut asked, mut wanted): (
+        (mut questions, mut elicitations): (
             mpsc::UnboundedReceiver<PipedQuestion>,
             mpsc::UnboundedReceiver<PipedElicitation>,
         ),
@@ -107,12 +107,12 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
             tokio::select! {
                 // Not biased: a process with endless output must not starve the lines that cancel it.
                 Some(event) = events.next() => (self.write)(&event)?,
-                Some(question) = asked.recv() => {
+                Some(question) = questions.recv() => {
                     self.write_ready_events(&mut events)?;
                     let line = self.questions.insert(question);
                     (self.write)(&line)?;
                 }
-                Some(question) = wanted.recv() => {
+                Some(question) = elicitations.recv() => {
                     self.write_ready_events(&mut events)?;
                     let line = self.elicitations.insert(question);
                     (self.write)(&line)?;
@@ -158,7 +158,9 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
 
     /// Returns a hint for an input without any call.
     pub(super) fn hint(&self) -> Option<String> {
-        let InputCounts { lines, calls: 0, faults: 0, first_value: Some(first) } = &self.input_counts else { return None };
+        let InputCounts { lines, calls: 0, faults: 0, first_value: Some(first) } = &self.input_counts else {
+            return None;
+        };
         let wire = self.dialect;
         let other = Dialect::ALL.into_iter().filter(|other| *other != wire).find(|other| {
             let mut reader = other.call_reader();
@@ -175,8 +177,10 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
         self.input_counts.lines += 1;
         let number = self.input_counts.lines;
         let InputLine::Text(bytes) = line else {
-            return self
-                .push_fault(None, &format!("line {number} is longer than {MAX_LINE_BYTES} bytes; it was not read"));
+            return self.push_fault(
+                None,
+                &format!("line {number} is longer than {MAX_LINE_BYTES} bytes; it was not read"),
+            );
         };
         let value = match parse(&bytes) {
             None => return Ok(()),
@@ -212,9 +216,8 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
             }
             ("cancel", Value::String(id)) if self.runtime.cancel(&CallId::from(id)) => Ok(()),
             ("cancel", Value::String(id)) => self.push_fault(Some(id), "there is no such call to cancel"),
-            ("cancel", _) => {
-                self.push_fault(None, "the call_id of a toolgate.cancel must be a string; nothing was cancelled")
-            }
+            ("cancel", _) => self
+                .push_fault(None, "the call_id of a toolgate.cancel must be a string; nothing was cancelled"),
             (other, _) => {
                 let known =
                     "there are toolgate.cancel, toolgate.decision, toolgate.elicited and toolgate.end_turn";
@@ -240,27 +243,28 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
 
     /// Cancels running and held calls. Each gets an answer.
     fn start_all_as_cancelled(&mut self) {
-        for reading in std::mem::take(&mut self.held) {
-            self.start(reading);
+        for parsed_call in std::mem::take(&mut self.held) {
+            self.start(parsed_call);
         }
         self.runtime.cancel_turn();
     }
 
     fn start_held(&mut self) -> io::Result<()> {
         while self.order.len() < MAX_OPEN_ANSWERS
-            && let Some(reading) = self.held.pop_front()
+            && let Some(parsed_call) = self.held.pop_front()
         {
-            self.start(reading);
+            self.start(parsed_call);
         }
         self.flush()
     }
 
-    fn start(&mut self, reading: ParsedCall) {
-        let slot = match reading {
+    fn start(&mut self, parsed_call: ParsedCall) {
+        let slot = match parsed_call {
             ParsedCall::Call(call) => {
                 self.input_counts.calls += 1;
                 let found = self.toolgate.router().registry().tool_for_call(&call);
-                self.may_have_changed |= self.turn_recorder.is_some() && found.is_ok_and(|tool| tool.lane() == Lane::Exclusive);
+                self.may_have_changed |=
+                    self.turn_recorder.is_some() && found.is_ok_and(|tool| tool.lane() == Lane::Exclusive);
                 match self.runtime.start(call) {
                     Ok(()) => AnswerSlot::Running,
                     Err(twice) => AnswerSlot::Ready(fault_line(Some(twice.0.as_str()), &twice.to_string())),
@@ -269,7 +273,9 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
             ParsedCall::Fault(wrong) => {
                 self.input_counts.faults += 1;
                 let id = wrong.id().map(CallId::as_str);
-                AnswerSlot::Ready(wrong.answer(self.dialect).unwrap_or_else(|| fault_line(id, &wrong.to_string())))
+                AnswerSlot::Ready(
+                    wrong.answer(self.dialect).unwrap_or_else(|| fault_line(id, &wrong.to_string())),
+                )
             }
         };
         self.order.push_back(slot);

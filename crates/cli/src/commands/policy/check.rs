@@ -11,37 +11,40 @@ use crate::cli_fault::CliFault;
 use crate::terminal_output::{self, FAINT, NAME};
 
 pub(crate) fn run(args: &PolicyCheckArgs) -> Result<ExitCode, CliFault> {
-    let pages = read_rule_files(&args.file, args.cwd.as_deref())?;
+    let rule_texts = read_rule_files(&args.file, args.cwd.as_deref())?;
     let read: Vec<(&RuleFileText, Result<Option<RuleSet>, RuleFault>)> =
-        pages.iter().map(|page| (page, parse_rules(page))).collect();
+        rule_texts.iter().map(|rule_file| (rule_file, parse_rules(rule_file))).collect();
     let right = read.iter().all(|(_, rules)| rules.is_ok());
     if args.json {
-        let files: Vec<Value> = read.iter().map(|(page, rules)| as_json(page, rules)).collect();
+        let files: Vec<Value> = read.iter().map(|(rule_file, rules)| as_json(rule_file, rules)).collect();
         terminal_output::print_text(&json!({ "right": right, "files": files }).to_string())?;
     } else {
-        for (page, rules) in &read {
-            print_check(page, rules)?;
+        for (rule_file, rules) in &read {
+            print_check(rule_file, rules)?;
         }
     }
     Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn parse_rules(page: &RuleFileText) -> Result<Option<RuleSet>, RuleFault> {
-    match &page.text {
-        Ok(Some(text)) => RuleSet::parse(text, &page.file, page.layer).map(Some),
+fn parse_rules(rule_file: &RuleFileText) -> Result<Option<RuleSet>, RuleFault> {
+    match &rule_file.text {
+        Ok(Some(text)) => RuleSet::parse(text, &rule_file.file, rule_file.layer).map(Some),
         Ok(None) => Ok(None),
         Err(fault) => Err(fault.clone()),
     }
 }
 
-fn print_check(page: &RuleFileText, rules: &Result<Option<RuleSet>, RuleFault>) -> Result<(), CliFault> {
-    let file = page.file.to_string_lossy();
+fn print_check(rule_file: &RuleFileText, rules: &Result<Option<RuleSet>, RuleFault>) -> Result<(), CliFault> {
+    let file = rule_file.file.to_string_lossy();
     let file = terminal_output::escape_invisible(&file);
     match rules {
         Ok(None) => terminal_output::print_styled(&format!("{FAINT}{file}: not there{FAINT:#}\n"))?,
         Ok(Some(rules)) => {
             let count = format_count(rules.len(), "rule");
-            terminal_output::print_styled(&format!("{NAME}{file}{NAME:#}: {count}, {}\n", layer_label(page)))?;
+            terminal_output::print_styled(&format!(
+                "{NAME}{file}{NAME:#}: {count}, {}\n",
+                layer_label(rule_file)
+            ))?;
             for warning in rules.warnings() {
                 let why = terminal_output::escape_invisible(&warning.why).into_owned();
                 terminal_output::print_styled(&format!("  line {}: {why}\n", warning.rule.line))?;
@@ -52,16 +55,16 @@ fn print_check(page: &RuleFileText, rules: &Result<Option<RuleSet>, RuleFault>) 
     Ok(())
 }
 
-fn layer_label(page: &RuleFileText) -> &'static str {
-    match page.layer {
+fn layer_label(rule_file: &RuleFileText) -> &'static str {
+    match rule_file.layer {
         toolgate::rules::RuleLayer::System => "for everybody on this machine",
         toolgate::rules::RuleLayer::User => "yours",
         toolgate::rules::RuleLayer::Project => "the project's",
     }
 }
 
-fn as_json(page: &RuleFileText, rules: &Result<Option<RuleSet>, RuleFault>) -> Value {
-    let (file, layer) = (&page.file, page.layer.as_str());
+fn as_json(rule_file: &RuleFileText, rules: &Result<Option<RuleSet>, RuleFault>) -> Value {
+    let (file, layer) = (&rule_file.file, rule_file.layer.as_str());
     match rules {
         Ok(None) => json!({ "file": file, "layer": layer, "found": false }),
         Ok(Some(rules)) => {

@@ -25,15 +25,17 @@ pub(crate) fn run(args: &PolicyExplainArgs) -> Result<ExitCode, CliFault> {
     let cwd = exec::fs::canonicalize(&cwd).unwrap_or(cwd);
     let (tool, intent) = parse_call(args, &toolgate, &cwd)?;
     let gate = toolgate.router().gate();
-    let (verdict, account) = gate.explain(&tool, &intent);
+    let (verdict, analysis) = gate.explain(&tool, &intent);
     let as_json = match (args.output, &args.tool) {
         (Some(output), _) => output == OutputFormat::Json,
         (None, Some(_)) => false,
         (None, None) => args.json.is_some(),
     };
     match as_json {
-        true => terminal_output::print_text(&format_json(gate, &tool, &verdict, account.as_ref()).to_string())?,
-        false => terminal_output::print_styled(&format_text(gate, &verdict, account.as_ref(), &cwd))?,
+        true => {
+            terminal_output::print_text(&format_json(gate, &tool, &verdict, analysis.as_ref()).to_string())?
+        }
+        false => terminal_output::print_styled(&format_text(gate, &verdict, analysis.as_ref(), &cwd))?,
     }
     Ok(match verdict {
         Verdict::Allow(_) => ExitCode::SUCCESS,
@@ -48,15 +50,19 @@ pub(crate) fn explain_call(
     name: &str,
     arguments: String,
 ) -> Result<Value, toolgate::ToolError> {
-    let (gate, place) = (toolgate.router().gate(), toolgate.router().working_dir());
+    let (gate, working_dir) = (toolgate.router().gate(), toolgate.router().working_dir());
     let tool = toolgate.router().registry().find(name)?;
-    let attempt = tool.plan(&ToolCall::function("explain", name, arguments), place)?;
-    let (verdict, account) = gate.explain(tool.spec().name(), attempt.intent());
-    Ok(format_json(gate, tool.spec().name(), &verdict, account.as_ref()))
+    let attempt = tool.plan(&ToolCall::function("explain", name, arguments), working_dir)?;
+    let (verdict, analysis) = gate.explain(tool.spec().name(), attempt.intent());
+    Ok(format_json(gate, tool.spec().name(), &verdict, analysis.as_ref()))
 }
 
 /// Returns the name of the tool, and the intent of the call.
-fn parse_call(args: &PolicyExplainArgs, toolgate: &Toolgate, cwd: &Path) -> Result<(String, Intent), CliFault> {
+fn parse_call(
+    args: &PolicyExplainArgs,
+    toolgate: &Toolgate,
+    cwd: &Path,
+) -> Result<(String, Intent), CliFault> {
     let (name, arguments) = match (&args.tool, &args.script) {
         (Some(tool), _) => (tool.as_str(), args.json.clone().unwrap_or_default()),
         (None, Some(script)) => ("shell_command", json!({ "command": script }).to_string()),
@@ -64,8 +70,8 @@ fn parse_call(args: &PolicyExplainArgs, toolgate: &Toolgate, cwd: &Path) -> Resu
     };
     let wrong = |error: toolgate::ToolError| CliFault::usage(error.to_string());
     let tool = toolgate.router().registry().find(name).map_err(wrong)?;
-    let place = WorkingDir { cwd: cwd.to_owned() };
-    let attempt = tool.plan(&ToolCall::function("explain", name, arguments), &place).map_err(wrong)?;
+    let working_dir = WorkingDir { cwd: cwd.to_owned() };
+    let attempt = tool.plan(&ToolCall::function("explain", name, arguments), &working_dir).map_err(wrong)?;
     Ok((tool.spec().name().to_owned(), attempt.intent().clone()))
 }
 
@@ -95,7 +101,7 @@ fn describe_class(part: &ClassifiedCommand) -> (&'static str, Option<&'static st
     }
 }
 
-fn format_text(gate: &Gate, verdict: &Verdict, account: Option<&CommandAnalysis>, cwd: &Path) -> String {
+fn format_text(gate: &Gate, verdict: &Verdict, analysis: Option<&CommandAnalysis>, cwd: &Path) -> String {
     let (word, why) = describe_verdict(verdict);
     let mut out = format!("{NAME}{word}{NAME:#}");
     let (approval, sandbox) = (gate.approval(), gate.sandbox().as_str());
@@ -103,10 +109,10 @@ fn format_text(gate: &Gate, verdict: &Verdict, account: Option<&CommandAnalysis>
     for why in &why {
         let _ = writeln!(out, "  because {}", terminal_output::escape_invisible(why));
     }
-    let Some(account) = account else { return out };
+    let Some(analysis) = analysis else { return out };
     // The shell that runs a script is left out: it says nothing about the script.
-    let shell = account.commands.first().is_some_and(|part| part.is_wrapper && account.commands.len() > 1);
-    for part in account.commands.iter().skip(usize::from(shell)) {
+    let shell = analysis.commands.first().is_some_and(|part| part.is_wrapper && analysis.commands.len() > 1);
+    for part in analysis.commands.iter().skip(usize::from(shell)) {
         let (class, why) = describe_class(part);
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         let mut command = part.command.clone();
@@ -114,9 +120,9 @@ fn format_text(gate: &Gate, verdict: &Verdict, account: Option<&CommandAnalysis>
         let command = command.to_string();
         let _ =
             writeln!(out, "  {} {FAINT}[{class}{why}]{FAINT:#}", terminal_output::escape_invisible(&command));
-        for said in &part.rules {
-            let may = if said.certain { "" } else { "perhaps " };
-            let (rule, decision) = (&said.rule, said.rule.decision.as_str());
+        for rule_match in &part.rules {
+            let may = if rule_match.certain { "" } else { "perhaps " };
+            let (rule, decision) = (&rule_match.rule, rule_match.rule.decision.as_str());
             let reason = rule.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
             let place = format!("{}:{}", rule.file.display(), rule.line);
             let line = format!("{may}{decision} by {place}{reason}");
@@ -134,22 +140,22 @@ fn format_text(gate: &Gate, verdict: &Verdict, account: Option<&CommandAnalysis>
             let _ = writeln!(out, "      {}", terminal_output::escape_invisible(&what));
         }
     }
-    for (name, value, why) in &account.assignments {
+    for (name, value, why) in &analysis.assignments {
         let why = why.map(|why| format!(" {FAINT}[dangerous: {why}]{FAINT:#}")).unwrap_or_default();
         let _ =
             writeln!(out, "  sets {}{why}", terminal_output::escape_invisible(&format!("{name}={value}")));
     }
-    for name in &account.definitions {
+    for name in &analysis.definitions {
         let _ = writeln!(out, "  defines {}", terminal_output::escape_invisible(name));
     }
-    for doubt in &account.undecided {
+    for doubt in &analysis.undecided {
         let _ =
             writeln!(out, "  not decided: {}: {}", doubt.why, terminal_output::escape_invisible(&doubt.text));
     }
     out
 }
 
-fn format_json(gate: &Gate, tool: &str, verdict: &Verdict, account: Option<&CommandAnalysis>) -> Value {
+fn format_json(gate: &Gate, tool: &str, verdict: &Verdict, analysis: Option<&CommandAnalysis>) -> Value {
     let (word, why) = describe_verdict(verdict);
     let grants: Vec<String> = match verdict {
         Verdict::Allow(permit) => permit.grants().iter().map(ToString::to_string).collect(),
@@ -160,14 +166,14 @@ fn format_json(gate: &Gate, tool: &str, verdict: &Verdict, account: Option<&Comm
         Verdict::Ask(question) => question.proposal.as_ref().map(|proposal| proposal.rule.to_string()),
         Verdict::Allow(_) | Verdict::Forbid(_) => None,
     };
-    let parts = account.map(|account| account.commands.iter().map(part_json).collect::<Vec<_>>());
-    let undecided = account.map(|account| {
+    let parts = analysis.map(|account| account.commands.iter().map(part_json).collect::<Vec<_>>());
+    let undecided = analysis.map(|analysis| {
         let doubt = |doubt: &toolgate::shell::UndecidedPart| json!({ "text": doubt.text, "why": doubt.why });
-        account.undecided.iter().map(doubt).collect::<Vec<_>>()
+        analysis.undecided.iter().map(doubt).collect::<Vec<_>>()
     });
-    let sets = account.map(|account| {
+    let sets = analysis.map(|analysis| {
         let set = |(name, value, why): &(String, toolgate::shell::ScriptWord, Option<&str>)| json!({ "name": name, "value": value.to_string(), "dangerous": why });
-        account.assignments.iter().map(set).collect::<Vec<_>>()
+        analysis.assignments.iter().map(set).collect::<Vec<_>>()
     });
     json!({
         "verdict": word,
@@ -180,14 +186,14 @@ fn format_json(gate: &Gate, tool: &str, verdict: &Verdict, account: Option<&Comm
         "commands": parts,
         "undecided": undecided,
         "sets": sets,
-        "defines": account.map(|account| &account.definitions),
+        "defines": analysis.map(|account| &account.definitions),
     })
 }
 
 fn part_json(part: &ClassifiedCommand) -> Value {
     let (class, why) = describe_class(part);
-    let rules: Vec<Value> = part.rules.iter().map(|said| {
-        let (rule, certain) = (&said.rule, said.certain);
+    let rules: Vec<Value> = part.rules.iter().map(|rule_match| {
+        let (rule, certain) = (&rule_match.rule, rule_match.certain);
         json!({
             "decision": rule.decision.as_str(), "certain": certain, "file": rule.file.display().to_string(),
             "line": rule.line, "reason": rule.reason, "unsandboxed": rule.unsandboxed,

@@ -39,12 +39,12 @@ pub(crate) fn run(args: &PolicyImportArgs) -> Result<ExitCode, CliFault> {
 
 fn read_rules(file: &Path) -> Result<String, CliFault> {
     let mut text = String::new();
-    let most = MAX_RULE_FILE_BYTES as u64 + 1;
+    let max_bytes = MAX_RULE_FILE_BYTES as u64 + 1;
     let read = if file == Path::new("-") {
-        std::io::stdin().take(most).read_to_string(&mut text)
+        std::io::stdin().take(max_bytes).read_to_string(&mut text)
     } else {
         #[expect(clippy::disallowed_methods, reason = "the user named this file, not a model")]
-        File::open(file).and_then(|file| file.take(most).read_to_string(&mut text))
+        File::open(file).and_then(|file| file.take(max_bytes).read_to_string(&mut text))
     };
     match read {
         Ok(_) => Ok(text),

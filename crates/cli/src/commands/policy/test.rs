@@ -12,20 +12,20 @@ use crate::cli_fault::CliFault;
 use crate::terminal_output::{self, NAME};
 
 pub(crate) fn run(args: &PolicyTestArgs) -> Result<ExitCode, CliFault> {
-    let pages = read_rule_files(&args.file, args.cwd.as_deref())?;
-    let tried: Vec<(&RuleFileText, Result<Vec<ExampleResult>, RuleFault>)> =
-        pages.iter().filter_map(|page| Some((page, run_examples(page)?))).collect();
-    let holds = tried
+    let rule_texts = read_rule_files(&args.file, args.cwd.as_deref())?;
+    let results: Vec<(&RuleFileText, Result<Vec<ExampleResult>, RuleFault>)> =
+        rule_texts.iter().filter_map(|rule_file| Some((rule_file, run_examples(rule_file)?))).collect();
+    let holds = results
         .iter()
         .all(|(_, tried)| tried.as_ref().is_ok_and(|tried| tried.iter().all(|one| one.fault.is_none())));
     if args.json {
-        let files: Vec<Value> = tried.iter().map(|(page, tried)| as_json(page, tried)).collect();
+        let files: Vec<Value> = results.iter().map(|(page, tried)| as_json(page, tried)).collect();
         terminal_output::print_text(&json!({ "hold": holds, "files": files }).to_string())?;
     } else {
-        for (page, tried) in &tried {
-            print_examples(page, tried)?;
+        for (rule_file, result) in &results {
+            print_examples(rule_file, result)?;
         }
-        if tried.is_empty() {
+        if results.is_empty() {
             terminal_output::print_hint(
                 "there are no rules; `toolgate policy check` says where they are looked for",
             );
@@ -35,33 +35,36 @@ pub(crate) fn run(args: &PolicyTestArgs) -> Result<ExitCode, CliFault> {
 }
 
 /// Runs the examples of a file. Returns `None` if the file does not exist.
-fn run_examples(page: &RuleFileText) -> Option<Result<Vec<ExampleResult>, RuleFault>> {
-    match &page.text {
-        Ok(text) => Some(RuleSet::run_examples(text.as_ref()?, &page.file, page.layer)),
+fn run_examples(rule_file: &RuleFileText) -> Option<Result<Vec<ExampleResult>, RuleFault>> {
+    match &rule_file.text {
+        Ok(text) => Some(RuleSet::run_examples(text.as_ref()?, &rule_file.file, rule_file.layer)),
         Err(fault) => Some(Err(fault.clone())),
     }
 }
 
-fn print_examples(page: &RuleFileText, tried: &Result<Vec<ExampleResult>, RuleFault>) -> Result<(), CliFault> {
-    let tried = match tried {
-        Ok(tried) => tried,
+fn print_examples(
+    rule_file: &RuleFileText,
+    result: &Result<Vec<ExampleResult>, RuleFault>,
+) -> Result<(), CliFault> {
+    let examples = match result {
+        Ok(examples) => examples,
         Err(fault) => {
             terminal_output::print_error(&fault.to_string());
             return Ok(());
         }
     };
-    let file = page.file.to_string_lossy();
+    let file = rule_file.file.to_string_lossy();
     let file = terminal_output::escape_invisible(&file);
-    let failed = tried.iter().filter(|one| one.fault.is_some()).count();
+    let failed = examples.iter().filter(|one| one.fault.is_some()).count();
     let how = match failed {
         0 => "all hold".to_owned(),
         _ => format!("{failed} of them wrong"),
     };
     terminal_output::print_styled(&format!(
         "{NAME}{file}{NAME:#}: {}, {how}\n",
-        format_count(tried.len(), "example")
+        format_count(examples.len(), "example")
     ))?;
-    for one in tried {
+    for one in examples {
         if let Some(why) = &one.fault {
             let (line, column) = (one.line, one.column);
             terminal_output::print_styled(&format!(
@@ -73,8 +76,8 @@ fn print_examples(page: &RuleFileText, tried: &Result<Vec<ExampleResult>, RuleFa
     Ok(())
 }
 
-fn as_json(page: &RuleFileText, tried: &Result<Vec<ExampleResult>, RuleFault>) -> Value {
-    let (file, layer) = (&page.file, page.layer.as_str());
+fn as_json(rule_file: &RuleFileText, result: &Result<Vec<ExampleResult>, RuleFault>) -> Value {
+    let (file, layer) = (&rule_file.file, rule_file.layer.as_str());
     let example = |one: &ExampleResult| {
         let holds = one.fault.is_none();
         json!({
@@ -82,7 +85,7 @@ fn as_json(page: &RuleFileText, tried: &Result<Vec<ExampleResult>, RuleFault>) -
             "holds": holds, "why": one.fault,
         })
     };
-    match tried {
+    match result {
         Ok(tried) => {
             let examples: Vec<Value> = tried.iter().map(example).collect();
             json!({ "file": file, "layer": layer, "examples": examples })

@@ -29,27 +29,27 @@ pub(crate) use diff_reversal::{reverse_diff, split_undoable};
 use workspace_copy::WorkspaceCopy;
 
 pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, CliFault> {
-    let meant = resolve_session::resolve(&resolve_session::sessions_directory()?, &args.session)?;
+    let session = resolve_session::resolve(&resolve_session::sessions_directory()?, &args.session)?;
     let records =
-        journal::read_journal(&meant.path).map_err(|fault| CliFault::failed(fault.to_string()))?.records;
-    let past = RecordedSession::from_records(&records)?;
-    let from = args.cwd.clone().unwrap_or_else(|| past.cwd.clone());
+        journal::read_journal(&session.path).map_err(|fault| CliFault::failed(fault.to_string()))?.records;
+    let recorded = RecordedSession::from_records(&records)?;
+    let from = args.cwd.clone().unwrap_or_else(|| recorded.cwd.clone());
     let copy = WorkspaceCopy::create(&from).map_err(|fault| {
         CliFault::failed(format!("the workspace `{}` cannot be copied: {fault}", from.display()))
             .with_hint("--cwd names another one")
     })?;
     let place = WorkspaceArgs {
         cwd: Some(copy.root()),
-        sandbox: Some(past.sandbox),
-        approval: Some(past.approval),
+        sandbox: Some(recorded.sandbox),
+        approval: Some(recorded.approval),
         // The model decides which tools are available.
-        model: past.model.clone(),
+        model: recorded.model.clone(),
         ..WorkspaceArgs::default()
     };
-    let composed = compose(&place)?.with_approver(Arc::new(RecordedApprover(past.decisions.clone())));
+    let composed = compose(&place)?.with_approver(Arc::new(RecordedApprover(recorded.decisions.clone())));
     super::block_on(async {
         let toolgate = composed.build()?;
-        let taken_back = undo_turns(&toolgate, &past.diffs).await;
+        let taken_back = undo_turns(&toolgate, &recorded.diffs).await;
         if !args.json {
             let state = if taken_back {
                 "as it was before the session"
@@ -58,16 +58,20 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, CliFault> {
             };
             terminal_output::print_stderr(&format!(
                 "{FAINT}{} calls on a copy of {} ({} files), {state}{FAINT:#}",
-                past.calls.len(),
+                recorded.calls.len(),
                 from.display(),
                 copy.file_count()
             ));
         }
         let mut differ = 0;
-        for then in &past.calls {
-            let outcome = then.replay(&toolgate, (&past.cwd, &copy.root())).await;
+        for recorded_call in &recorded.calls {
+            let outcome = recorded_call.replay(&toolgate, (&recorded.cwd, &copy.root())).await;
             differ += usize::from(matches!(outcome, ReplayOutcome::Differs(_)));
-            let shown = if args.json { outcome.to_json(then).to_string() } else { outcome.to_text(then) };
+            let shown = if args.json {
+                outcome.to_json(recorded_call).to_string()
+            } else {
+                outcome.to_text(recorded_call)
+            };
             if args.json {
                 terminal_output::print_text(&shown)?;
             } else {
@@ -76,7 +80,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, CliFault> {
         }
         toolgate.close().await;
         if !args.json {
-            let same = past.calls.len() - differ;
+            let same = recorded.calls.len() - differ;
             terminal_output::print_stderr(&format!("{same} the same or not replayed, {differ} different"));
         }
         Ok(if differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -119,7 +123,7 @@ impl RecordedSession {
         let sandbox = word(sandbox).map_err(CliFault::failed)?;
         let approval =
             <ApprovalMode as clap::ValueEnum>::from_str(approval, false).map_err(CliFault::failed)?;
-        let mut past = Self {
+        let mut recorded = Self {
             cwd: cwd.into(),
             sandbox,
             approval,
@@ -129,9 +133,9 @@ impl RecordedSession {
             diffs: Vec::new(),
         };
         for record in records {
-            past.add_entry(&record.entry);
+            recorded.add_entry(&record.entry);
         }
-        Ok(past)
+        Ok(recorded)
     }
 
     fn add_entry(&mut self, entry: &JournalEntry) {
@@ -140,9 +144,12 @@ impl RecordedSession {
         }
         match entry {
             JournalEntry::Answered { call, success, error, text, .. } => {
-                let open = |then: &&mut RecordedCall| then.call.id.as_str() == call && then.text.is_none();
-                if let Some(then) = self.calls.iter_mut().find(open) {
-                    (then.success, then.error, then.text) = (*success, error.clone(), Some(text.clone()));
+                let open = |recorded_call: &&mut RecordedCall| {
+                    recorded_call.call.id.as_str() == call && recorded_call.text.is_none()
+                };
+                if let Some(recorded_call) = self.calls.iter_mut().find(open) {
+                    (recorded_call.success, recorded_call.error, recorded_call.text) =
+                        (*success, error.clone(), Some(text.clone()));
                 }
             }
             JournalEntry::Decided { call, decision, .. } => {
@@ -227,8 +234,8 @@ impl RecordedCall {
 }
 
 impl ReplayOutcome {
-    fn to_text(&self, then: &RecordedCall) -> String {
-        let title = title(&then.call);
+    fn to_text(&self, recorded_call: &RecordedCall) -> String {
+        let title = title(&recorded_call.call);
         match self {
             Self::Same => format!("{FAINT}={FAINT:#} {title}"),
             Self::Skipped(why) => format!("{FAINT}· {title}: not replayed, {why}{FAINT:#}"),
@@ -239,8 +246,8 @@ impl ReplayOutcome {
         }
     }
 
-    fn to_json(&self, then: &RecordedCall) -> Value {
-        let mut line = json!({ "call_id": then.call.id.as_str(), "tool": then.call.name });
+    fn to_json(&self, recorded_call: &RecordedCall) -> Value {
+        let mut line = json!({ "call_id": recorded_call.call.id.as_str(), "tool": recorded_call.call.name });
         match self {
             Self::Same => line["outcome"] = json!("same"),
             Self::Skipped(why) => {

@@ -24,9 +24,9 @@ impl WorkspaceCopy {
     /// Copies the files, directories and symlinks of `from`, and skips everything else.
     pub(super) fn create(from: &Path) -> io::Result<Self> {
         let parent = std::env::temp_dir();
-        let at = parent.join(format!("toolgate-replay-{}", std::process::id()));
-        fs::DirBuilder::new().mode(0o700).create(&at)?;
-        let mut copy = Self { path: at.canonicalize().unwrap_or(at), files: 0, bytes: 0 };
+        let path = parent.join(format!("toolgate-replay-{}", std::process::id()));
+        fs::DirBuilder::new().mode(0o700).create(&path)?;
+        let mut copy = Self { path: path.canonicalize().unwrap_or(path), files: 0, bytes: 0 };
         let to = copy.root();
         fs::create_dir(&to)?;
         copy.copy_directory(from, &to)?;

@@ -43,7 +43,7 @@ pub(crate) fn summarize_arguments(call: &ToolCall) -> String {
 
 fn summarize_json(text: &str) -> String {
     let Ok(Value::Object(arguments)) = serde_json::from_str::<Value>(text) else { return text.to_owned() };
-    let told = DESCRIPTIVE_ARGUMENTS.iter().find_map(|name| match arguments.get(*name)? {
+    let description = DESCRIPTIVE_ARGUMENTS.iter().find_map(|name| match arguments.get(*name)? {
         Value::String(text) => Some(text.clone()),
         Value::Array(words) => Some(words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")),
         _ => None,
@@ -51,9 +51,11 @@ fn summarize_json(text: &str) -> String {
     if let Some(input) = arguments.get("input").and_then(Value::as_str) {
         return patched_files(input);
     }
-    match told {
-        Some(told) => told.lines().next().unwrap_or_default().to_owned(),
-        None if arguments.is_empty() || OMITTED_ARGUMENTS.iter().any(|name| arguments.contains_key(*name)) => {
+    match description {
+        Some(description) => description.lines().next().unwrap_or_default().to_owned(),
+        None if arguments.is_empty()
+            || OMITTED_ARGUMENTS.iter().any(|name| arguments.contains_key(*name)) =>
+        {
             String::new()
         }
         None => text.to_owned(),

@@ -44,7 +44,9 @@ impl SessionObserver for JsonLines {
             SessionEvent::Text(text) => json!({"type": "text", "text": text}),
             SessionEvent::Thought(text) => json!({"type": "thought", "text": text}),
             SessionEvent::Called(call) => call_json(call),
-            SessionEvent::ProviderToolRan { kind, item } => json!({"type": "hosted", "kind": kind, "item": item}),
+            SessionEvent::ProviderToolRan { kind, item } => {
+                json!({"type": "hosted", "kind": kind, "item": item})
+            }
             SessionEvent::Answered(call, output) => answer_json(call, output),
             SessionEvent::Responded { usage, took } => json!({
                 "type": "usage", "input_tokens": usage.input, "cached_tokens": usage.cached,
@@ -86,8 +88,9 @@ fn answer_json(call: &ToolCall, output: &ToolOutput) -> Value {
 impl CallObserver for JsonLines {
     fn on_event(&self, call: &CallId, event: &CallEvent) {
         // Queued calls and output are left out: calls and answers have lines of their own.
-        let told = !matches!(event, CallEvent::Queued { .. } | CallEvent::Notice(ToolNotice::Output { .. }));
-        if let Some(mut line) = event_line(call, event).filter(|_| told) {
+        let is_reported =
+            !matches!(event, CallEvent::Queued { .. } | CallEvent::Notice(ToolNotice::Output { .. }));
+        if let Some(mut line) = event_line(call, event).filter(|_| is_reported) {
             line["type"] = json!("event");
             Self::print_line(&line);
         }

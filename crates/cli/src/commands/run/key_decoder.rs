@@ -142,7 +142,13 @@ mod tests {
             (&[b"\xff"], &[text("\u{fffd}")]),
             (
                 &[b"a\x7f\x17\x15\x04"],
-                &[text("a"), LineEditKey::DeleteChar, LineEditKey::DeleteWord, LineEditKey::DeleteLine, LineEditKey::EndOfInput],
+                &[
+                    text("a"),
+                    LineEditKey::DeleteChar,
+                    LineEditKey::DeleteWord,
+                    LineEditKey::DeleteLine,
+                    LineEditKey::EndOfInput,
+                ],
             ),
             (&[b"\x1b[200~one\rtwo\x1b[201~\r"], &[text("one\ntwo"), LineEditKey::Enter]),
             (&[b"\x1b[200~one two th", b"ree\x1b[20", b"1~!"], &[text("one two"), text(" three"), text("!")]),

@@ -42,9 +42,9 @@ pub(super) struct TypedLines(mpsc::UnboundedReceiver<Option<String>>);
 
 impl TypedLines {
     /// Starts the reader thread. It does not read while a question has the terminal.
-    pub(super) fn spawn_reader(show: &Arc<dyn SessionView>, handle: SessionHandle) -> Result<Self, CliFault> {
-        let (send, lines) = mpsc::unbounded_channel();
-        let reader = KeyReader { view: Arc::clone(show), handle, sender: send };
+    pub(super) fn spawn_reader(view: &Arc<dyn SessionView>, handle: SessionHandle) -> Result<Self, CliFault> {
+        let (sender, lines) = mpsc::unbounded_channel();
+        let reader = KeyReader { view: Arc::clone(view), handle, sender };
         enter_key_mode();
         std::thread::Builder::new().name("typed".to_owned()).spawn(move || reader.run())?;
         Ok(Self(lines))

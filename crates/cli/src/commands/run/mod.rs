@@ -65,15 +65,15 @@ pub(crate) struct RunInputs {
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, CliFault> {
-    let person = if args.json { None } else { TerminalApprover::detect() };
-    let approver = person.clone().map(|person| person as Arc<dyn Approver>);
-    run_with(args, RunInputs { dirs: UserDirs::from_env()?, chosen: None, terminal: person, approver })
+    let terminal = if args.json { None } else { TerminalApprover::detect() };
+    let approver = terminal.clone().map(|person| person as Arc<dyn Approver>);
+    run_with(args, RunInputs { dirs: UserDirs::from_env()?, chosen: None, terminal, approver })
 }
 
 /// Runs with these inputs.
-pub(crate) fn run_with(args: &RunArgs, scene: RunInputs) -> Result<ExitCode, CliFault> {
-    let RunInputs { dirs, chosen, terminal: person, approver } = scene;
-    let show = choose_view(args.json);
+pub(crate) fn run_with(args: &RunArgs, inputs: RunInputs) -> Result<ExitCode, CliFault> {
+    let RunInputs { dirs, chosen, terminal, approver } = inputs;
+    let view = choose_view(args.json);
     let (prompt, images) = (read_prompt(args)?, read_pictures(args)?);
     let composed = compose_in_dirs(&args.place, dirs.clone(), |_| {})?;
     let chosen = chosen.map_or_else(
@@ -81,18 +81,18 @@ pub(crate) fn run_with(args: &RunArgs, scene: RunInputs) -> Result<ExitCode, Cli
         Ok,
     )?;
     let name = chosen.name.clone();
-    let desk = Arc::new(UserQuestions::new(&show));
-    let sits = person.is_some() && std::io::stdin().is_terminal();
+    let user_questions = Arc::new(UserQuestions::new(&view));
+    let is_interactive = terminal.is_some() && std::io::stdin().is_terminal();
     let processes = Arc::<toolgate::SharedProcesses>::default();
     let mut composed = composed
-        .with_observer(Arc::clone(&show) as Arc<dyn CallObserver>)
+        .with_observer(Arc::clone(&view) as Arc<dyn CallObserver>)
         .with_processes(Arc::clone(&processes));
     if let Some(approver) = &approver {
         composed = composed.with_approver(Arc::clone(approver));
     }
-    let nursery = args.agents.then(|| build_subagents(args, &dirs, &chosen, approver, &processes));
+    let subagents = args.agents.then(|| build_subagents(args, &dirs, &chosen, approver, &processes));
     super::block_on(async {
-        let wanted = SessionSpec {
+        let spec = SessionSpec {
             composed,
             dirs: dirs.clone(),
             model: Some(chosen),
@@ -100,32 +100,43 @@ pub(crate) fn run_with(args: &RunArgs, scene: RunInputs) -> Result<ExitCode, Cli
             resume: args.resume.clone(),
             limits: choose_model::limits_from_flags(&args.model),
             instructions: None,
-            observer: Arc::clone(&show) as Arc<dyn SessionObserver>,
-            prompter: sits.then(|| Arc::clone(&desk) as Arc<dyn UserPrompter>),
-            mcp_deps: McpClientDeps { observer: Some(Arc::new(ServerNotices::Problems)), ..McpClientDeps::default() },
-            agents: nursery.as_ref().map(|nursery| Arc::clone(nursery).root_agents()),
+            observer: Arc::clone(&view) as Arc<dyn SessionObserver>,
+            prompter: is_interactive.then(|| Arc::clone(&user_questions) as Arc<dyn UserPrompter>),
+            mcp_deps: McpClientDeps {
+                observer: Some(Arc::new(ServerNotices::Problems)),
+                ..McpClientDeps::default()
+            },
+            agents: subagents.as_ref().map(|nursery| Arc::clone(nursery).root_agents()),
         };
-        let made = session::assemble(wanted)?;
-        if let Some(nursery) = &nursery {
-            nursery.register(Vec::new(), &made);
+        let assembled = session::assemble(spec)?;
+        if let Some(subagents) = &subagents {
+            subagents.register(Vec::new(), &assembled);
         }
-        let AssembledSession { id, recorder, toolgate, servers, session, resumed, agents } = made;
+        let AssembledSession { id, recorder, toolgate, servers, session, resumed, agents } = assembled;
         let Some(session) = session else {
             return Err(CliFault::failed("a session without its model; this is a bug"));
         };
-        show.on_session_start(id.as_str(), &recorder.path().display().to_string(), &name, resumed);
+        view.on_session_start(id.as_str(), &recorder.path().display().to_string(), &name, resumed);
         let signals = watch_signals(session.handle())?;
-        let lines = sits.then(|| TypedLines::spawn_reader(&show, session.handle())).transpose()?;
-        let (shown, tools) = (Arc::clone(&show), &toolgate);
-        let mut talk =
-            ReplSession { session, view: shown, terminal: person, lines, user_questions: desk, toolgate: tools, dirs, last_turn_end: "done" };
+        let lines = is_interactive.then(|| TypedLines::spawn_reader(&view, session.handle())).transpose()?;
+        let (shown, tools) = (Arc::clone(&view), &toolgate);
+        let mut repl = ReplSession {
+            session,
+            view: shown,
+            terminal,
+            lines,
+            user_questions,
+            toolgate: tools,
+            dirs,
+            last_turn_end: "done",
+        };
         let (ended, stopped) = tokio::select! {
-            ended = talk.run_turns(prompt, images) => (ended, None),
+            ended = repl.run_turns(prompt, images) => (ended, None),
             code = signals => (Ok(ExitCode::from(code)), Some("stopped")),
         };
-        let why = stopped.unwrap_or(talk.last_turn_end);
-        drop(talk);
-        show.release_screen();
+        let why = stopped.unwrap_or(repl.last_turn_end);
+        drop(repl);
+        view.release_screen();
         session::close_journal(&recorder, why).map_err(session::journal_fault)?;
         tokio::join!(report(recorder.path()), AssembledSession::shut_down(&toolgate, servers, agents));
         ended

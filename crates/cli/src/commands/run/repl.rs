@@ -81,9 +81,9 @@ impl ReplSession<'_> {
     }
 
     async fn run_turn(&mut self, prompt: &str, images: Vec<OutputImage>) -> Result<TurnEnd, CliFault> {
-        let (show, handle, person) = (Arc::clone(&self.view), self.session.handle(), self.terminal.clone());
-        let (desk, lines) = (Arc::clone(&self.user_questions), &mut self.lines);
-        let asks = move || person.as_ref().is_some_and(|person| person.is_asking());
+        let (view, handle, terminal) = (Arc::clone(&self.view), self.session.handle(), self.terminal.clone());
+        let (user_questions, lines) = (Arc::clone(&self.user_questions), &mut self.lines);
+        let is_asking = move || terminal.as_ref().is_some_and(|person| person.is_asking());
         let mut ticks = tokio::time::interval(TICK_INTERVAL);
         let ended = {
             let turn = self.session.prompt(prompt, images);
@@ -96,21 +96,21 @@ impl ReplSession<'_> {
                     line = async { lines.as_mut()?.next().await }, if lines.is_some() => {
                         // A line answers the open question, else it steers the turn. Ctrl-D withdraws the
                         // question.
-                        match line.map(|line| desk.offer_line(line)) {
-                            None => desk.withdraw(),
+                        match line.map(|line| user_questions.offer_line(line)) {
+                            None => user_questions.withdraw(),
                             // A journal fault stops the turn, which reports it.
                             Some(Some(line)) if !line.trim().is_empty() => drop(handle.steer(line)),
                             Some(_) => {}
                         }
                     }
-                    _ = ticks.tick() => if !asks() { show.tick() },
+                    _ = ticks.tick() => if !is_asking() { view.tick() },
                 }
             }
         };
         self.toolgate.end_turn();
-        let told = ended.as_ref().map(Clone::clone).map_err(ToString::to_string);
-        self.view.on_turn_end(&told);
-        self.last_turn_end = told.as_ref().map_or("failed", TurnEnd::as_str);
+        let turn_end = ended.as_ref().map(Clone::clone).map_err(ToString::to_string);
+        self.view.on_turn_end(&turn_end);
+        self.last_turn_end = turn_end.as_ref().map_or("failed", TurnEnd::as_str);
         ended.map_err(|fault| CliFault::failed(fault.to_string()))
     }
 }
@@ -131,7 +131,7 @@ fn exit_code(ended: &TurnEnd) -> ExitCode {
 pub(super) fn watch_signals(handle: SessionHandle) -> Result<impl Future<Output = u8>, CliFault> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (mut hangup, mut stop) = (signal(SignalKind::hangup())?, signal(SignalKind::from_raw(SIGTSTP))?);
-    let (tell, told) = oneshot::channel();
+    let (code_sender, code_receiver) = oneshot::channel();
     #[expect(clippy::disallowed_methods, reason = "no call: it watches for signals")]
     tokio::spawn(async move {
         let mut last: Option<Instant> = None;
@@ -158,13 +158,13 @@ pub(super) fn watch_signals(handle: SessionHandle) -> Result<impl Future<Output 
                 }
             }
         };
-        let _over = tell.send(code);
+        let _over = code_sender.send(code);
         tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
         line_editor::leave_key_mode();
         std::process::exit(i32::from(code));
     });
     Ok(async move {
-        match told.await {
+        match code_receiver.await {
             Ok(code) => code,
             // The task has ended with the runtime.
             Err(_) => std::future::pending().await,

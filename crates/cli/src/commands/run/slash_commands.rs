@@ -41,7 +41,9 @@ impl SlashCommands<'_> {
                 terminal_output::print_text(&self.toolgate.router().registry().offered_names().join("\n"))?;
             }
             "policy" => terminal_output::print_text(&self.describe_policy())?,
-            "diff" => terminal_output::print_text(self.last_diff()?.as_deref().unwrap_or("nothing was changed"))?,
+            "diff" => {
+                terminal_output::print_text(self.last_diff()?.as_deref().unwrap_or("nothing was changed"))?
+            }
             "undo" => self.undo_last_turn().await?,
             "sessions" => self.list_sessions()?,
             other => terminal_output::print_hint(&format!("there is no /{other}; /help shows what there is")),
@@ -68,7 +70,9 @@ impl SlashCommands<'_> {
 
     /// Undoes the last turn, as a whole or not at all, and tells the model.
     async fn undo_last_turn(&self) -> Result<(), CliFault> {
-        let Some(diff) = self.last_diff()? else { return Ok(terminal_output::print_text("nothing was changed")?) };
+        let Some(diff) = self.last_diff()? else {
+            return Ok(terminal_output::print_text("nothing was changed")?);
+        };
         let (undoable, left) = split_undoable(&diff);
         let left = left.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         if undoable.is_empty() {
@@ -86,11 +90,11 @@ impl SlashCommands<'_> {
             if let Some(state) = self.state {
                 turn_diff_store::save_diff(state, &self.toolgate.router().working_dir().cwd, "");
             }
-            let told = match left.is_empty() {
+            let note = match left.is_empty() {
                 true => "(I have taken back all that your last turn changed in files.)".to_owned(),
                 false => format!("(I have taken back what your last turn changed in files, but for {left}.)"),
             };
-            self.handle.steer(told).map_err(crate::session::journal_fault)?;
+            self.handle.steer(note).map_err(crate::session::journal_fault)?;
         }
         Ok(())
     }

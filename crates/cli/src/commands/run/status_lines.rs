@@ -50,15 +50,16 @@ impl StatusView<'_> {
         }
         let room = size.height.saturating_sub(1).max(1);
         below.drain(..below.len().saturating_sub(room));
-        let said = wrap_rows(&escape_invisible(self.partial_line), width);
-        let from = said.len().saturating_sub(room - below.len());
-        said[from..].iter().cloned().chain(below).collect()
+        let partial_rows = wrap_rows(&escape_invisible(self.partial_line), width);
+        let from = partial_rows.len().saturating_sub(room - below.len());
+        partial_rows[from..].iter().cloned().chain(below).collect()
     }
 }
 
 impl BusyStatus<'_> {
     fn lines(&self, width: usize) -> Vec<String> {
-        let turn = usize::try_from(self.elapsed.as_millis() / SPINNER_FRAME_MILLIS).unwrap_or(0) % SPINNER.len();
+        let turn =
+            usize::try_from(self.elapsed.as_millis() / SPINNER_FRAME_MILLIS).unwrap_or(0) % SPINNER.len();
         let took = format!(" {} s, Esc stops it", self.elapsed.as_secs());
         let what = truncate_to_width(self.label, width.saturating_sub(took.width() + 2));
         let mut lines = vec![format!("{} {what}{FAINT}{took}{FAINT:#}", SPINNER[turn])];
@@ -170,8 +171,11 @@ mod tests {
     #[test]
     fn a_running_call_is_shown_with_the_tail_of_its_output() {
         let tail = "one\ntwo\nthree\n\x1b[32mok\x1b[0m  10%\r 20%\r\n\nend\x07";
-        let busy =
-            BusyStatus { label: "exec_command cargo test --workspace", elapsed: Duration::from_secs(3), tail };
+        let busy = BusyStatus {
+            label: "exec_command cargo test --workspace",
+            elapsed: Duration::from_secs(3),
+            tail,
+        };
         let view = StatusView { partial_line: "Let me see", busy: vec![busy], typed: Some("wait") };
         assert_snapshot!(render_plain(&view, 40, 10), @r"
         Let me see
@@ -189,15 +193,20 @@ mod tests {
 
     #[test]
     fn long_text_is_shown_by_its_end() {
-        let view =
-            StatusView { partial_line: &"abcdefg ".repeat(10), busy: vec![], typed: Some("0123456789 0123456789") };
+        let view = StatusView {
+            partial_line: &"abcdefg ".repeat(10),
+            busy: vec![],
+            typed: Some("0123456789 0123456789"),
+        };
         assert_snapshot!(render_plain(&view, 17, 4), @"
         abcdefg abcdefg 
         abcdefg abcdefg 
         › …89 0123456789
         ");
         let wide = StatusView {
-            partial_line: "漢字漢字漢字漢字漢字", busy: vec![], typed: Some("漢字漢字漢字漢字")
+            partial_line: "漢字漢字漢字漢字漢字",
+            busy: vec![],
+            typed: Some("漢字漢字漢字漢字"),
         };
         assert_snapshot!(render_plain(&wide, 12, 9), @"
         漢字漢字漢

@@ -71,7 +71,11 @@ impl TerminalView {
     pub(super) fn new() -> Self {
         let moves = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let terminal = std::io::stderr().is_terminal() && moves;
-        Self { state: Mutex::default(), terminal, stdout_is_terminal: terminal && std::io::stdout().is_terminal() }
+        Self {
+            state: Mutex::default(),
+            terminal,
+            stdout_is_terminal: terminal && std::io::stdout().is_terminal(),
+        }
     }
 
     /// Redraws the status lines.
@@ -79,14 +83,15 @@ impl TerminalView {
         if !self.terminal || !state.owns_screen {
             return;
         }
-        let mut busy: Vec<BusyStatus<'_>> = state.running_calls.iter().map(RunningCallStatus::to_busy_status).collect();
+        let mut busy: Vec<BusyStatus<'_>> =
+            state.running_calls.iter().map(RunningCallStatus::to_busy_status).collect();
         if let Some(since) = state.model_wait_start.filter(|_| busy.is_empty()) {
             busy.push(BusyStatus { label: "the model", elapsed: since.elapsed(), tail: "" });
         }
         busy.retain(|busy| busy.elapsed >= SHOW_BUSY_AFTER);
         let typed = (state.is_prompting || !state.typed.is_empty()).then_some(state.typed.as_str());
-        let said = if self.stdout_is_terminal { state.partial_line.as_str() } else { "" };
-        let mut lines = StatusView { partial_line: said, busy, typed }.lines(screen_size());
+        let partial_line = if self.stdout_is_terminal { state.partial_line.as_str() } else { "" };
+        let mut lines = StatusView { partial_line, busy, typed }.lines(screen_size());
         if AutoStream::choice(&std::io::stderr()) == ColorChoice::Never {
             lines = lines.iter().map(|line| strip_str(line).to_string()).collect();
         }
@@ -107,8 +112,9 @@ impl TerminalView {
     fn clear(&self, state: &mut TerminalViewState) {
         write_to_screen(&state.status_lines.erase_sequence(screen_size()));
         if !state.partial_line.is_empty() {
-            let said = std::mem::take(&mut state.partial_line);
-            let shown = if self.stdout_is_terminal { escape_invisible(&said) + "\n" } else { "\n".into() };
+            let partial_line = std::mem::take(&mut state.partial_line);
+            let shown =
+                if self.stdout_is_terminal { escape_invisible(&partial_line) + "\n" } else { "\n".into() };
             let _nobody_reads = std::io::stdout().lock().write_all(shown.as_bytes());
         }
     }
@@ -130,7 +136,9 @@ impl TerminalView {
             let mut out = std::io::stdout().lock();
             let _nobody_reads = out.write_all(shown.as_bytes()).and_then(|()| out.flush());
         }
-        if self.stdout_is_terminal && (whole > 0 || state.last_drawn.is_none_or(|drawn| drawn.elapsed() >= MIN_REDRAW_INTERVAL)) {
+        if self.stdout_is_terminal
+            && (whole > 0 || state.last_drawn.is_none_or(|drawn| drawn.elapsed() >= MIN_REDRAW_INTERVAL))
+        {
             self.draw(&mut state);
         }
     }
@@ -138,8 +146,11 @@ impl TerminalView {
     fn print_answer(&self, call: &ToolCall, output: &ToolOutput) {
         let mut state = self.state.lock();
         state.running_calls.retain(|run| run.id != call.id.as_str());
-        let took =
-            output.facts.duration.map(|took| format!(" {FAINT}{}{FAINT:#}", format_duration(took))).unwrap_or_default();
+        let took = output
+            .facts
+            .duration
+            .map(|took| format!(" {FAINT}{}{FAINT:#}", format_duration(took)))
+            .unwrap_or_default();
         let (style, sign) = if output.success { (GOOD, '✓') } else { (BAD, '✗') };
         let held =
             output.facts.enforcement.as_ref().map(|held| format!(" {FAINT}{}{FAINT:#}", held.as_str()));
@@ -165,7 +176,10 @@ impl TerminalView {
                 StepStatus::InProgress => (MARK, '▸'),
                 StepStatus::Pending => (FAINT, '☐'),
             };
-            self.print_line(&mut state, &format!("  {style}{sign} {}{style:#}", truncate_line(&step.description)));
+            self.print_line(
+                &mut state,
+                &format!("  {style}{sign} {}{style:#}", truncate_line(&step.description)),
+            );
         }
     }
 
@@ -248,7 +262,7 @@ impl SessionView for TerminalView {
         let mut state = self.state.lock();
         (state.model_wait_start, state.running_calls) = (None, Vec::new());
         self.clear(&mut state);
-        let said = match ended {
+        let message = match ended {
             Ok(TurnEnd::Done) => return,
             Ok(TurnEnd::CutShort { why }) => {
                 format!("the provider cut the model short: {}", to_one_line(why))
@@ -260,7 +274,7 @@ impl SessionView for TerminalView {
             // The caller reports it as a fault.
             Err(_) => return,
         };
-        self.print_line(&mut state, &format!("{FAINT}{said}{FAINT:#}"));
+        self.print_line(&mut state, &format!("{FAINT}{message}{FAINT:#}"));
     }
 
     fn tick(&self) {
@@ -313,7 +327,12 @@ impl SessionObserver for TerminalView {
                 let mut state = self.state.lock();
                 state.model_wait_start = None;
                 let (id, since) = (call.id.as_str().to_owned(), Instant::now());
-                state.running_calls.push(RunningCallStatus { id, title: title(call), since, tail: String::new() });
+                state.running_calls.push(RunningCallStatus {
+                    id,
+                    title: title(call),
+                    since,
+                    tail: String::new(),
+                });
             }
             SessionEvent::ProviderToolRan { kind, .. } => {
                 self.print_line(&mut self.state.lock(), &format!("{FAINT}· {}{FAINT:#}", to_one_line(kind)));
@@ -321,7 +340,8 @@ impl SessionObserver for TerminalView {
             SessionEvent::Answered(call, output) => self.print_answer(call, output),
             SessionEvent::Responded { .. } => self.state.lock().model_wait_start = None,
             SessionEvent::Retried { why, pause } => {
-                let text = format!("{FAINT}· {}; again in {}{FAINT:#}", to_one_line(why), format_duration(pause));
+                let text =
+                    format!("{FAINT}· {}; again in {}{FAINT:#}", to_one_line(why), format_duration(pause));
                 self.print_line(&mut self.state.lock(), &text);
             }
             SessionEvent::Compacted { bytes } => {
@@ -330,7 +350,10 @@ impl SessionObserver for TerminalView {
             }
             SessionEvent::FilesChanged(diff) => self.print_diff(diff),
             SessionEvent::Notice(text) => {
-                self.print_line(&mut self.state.lock(), &format!("{FAINT}· {}{FAINT:#}", truncate_line(text)));
+                self.print_line(
+                    &mut self.state.lock(),
+                    &format!("{FAINT}· {}{FAINT:#}", truncate_line(text)),
+                );
             }
         }
     }
@@ -340,13 +363,18 @@ impl CallObserver for TerminalView {
     fn on_event(&self, call: &CallId, event: &CallEvent) {
         match event {
             CallEvent::Notice(ToolNotice::Output { text, .. }) => {
-                if let Some(run) = self.state.lock().running_calls.iter_mut().find(|run| run.id == call.as_str()) {
+                if let Some(run) =
+                    self.state.lock().running_calls.iter_mut().find(|run| run.id == call.as_str())
+                {
                     run.append_output(text);
                 }
             }
             CallEvent::Notice(ToolNotice::PlanUpdated { steps, .. }) => self.print_plan(steps),
             CallEvent::Notice(ToolNotice::Warning { text }) => {
-                self.print_line(&mut self.state.lock(), &format!("{FAINT}· {}{FAINT:#}", truncate_line(text)));
+                self.print_line(
+                    &mut self.state.lock(),
+                    &format!("{FAINT}· {}{FAINT:#}", truncate_line(text)),
+                );
             }
             // The line of an answer is truncated, and the user has to see this text in full.
             CallEvent::Notice(ToolNotice::WeakerSandbox { text, refused: true }) => {

@@ -18,8 +18,8 @@ pub(super) struct UserQuestions {
 
 impl UserQuestions {
     /// Creates the holder. `show` makes room on the screen before a question.
-    pub(super) fn new(show: &Arc<dyn SessionView>) -> Self {
-        Self { view: Arc::clone(show), answer_sender: Mutex::default() }
+    pub(super) fn new(view: &Arc<dyn SessionView>) -> Self {
+        Self { view: Arc::clone(view), answer_sender: Mutex::default() }
     }
 
     /// Passes a line to the waiting question. Returns the line if there is none.
@@ -38,22 +38,22 @@ impl UserQuestions {
 }
 
 impl UserPrompter for UserQuestions {
-    fn ask<'a>(&'a self, inquiry: &'a UserQuestion) -> BoxFuture<'a, Option<String>> {
-        let (open, answered) = oneshot::channel();
-        *self.answer_sender.lock() = Some(open);
+    fn ask<'a>(&'a self, question: &'a UserQuestion) -> BoxFuture<'a, Option<String>> {
+        let (answer_sender, answered) = oneshot::channel();
+        *self.answer_sender.lock() = Some(answer_sender);
         self.view.release_screen();
-        terminal_output::print_stderr(&format_question(inquiry));
+        terminal_output::print_stderr(&format_question(question));
         self.view.show_prompt();
-        Box::pin(async move { answered.await.ok().and_then(|line| parse_answer(inquiry, &line)) })
+        Box::pin(async move { answered.await.ok().and_then(|line| parse_answer(question, &line)) })
     }
 }
 
-fn format_question(inquiry: &UserQuestion) -> String {
-    let mut lines = vec![format!("{NAME}?{NAME:#} {}", to_one_line(&inquiry.question))];
-    for (number, (label, about)) in (1..).zip(&inquiry.options) {
+fn format_question(question: &UserQuestion) -> String {
+    let mut lines = vec![format!("{NAME}?{NAME:#} {}", to_one_line(&question.question))];
+    for (number, (label, about)) in (1..).zip(&question.options) {
         lines.push(format!("  {number}. {} {FAINT}{}{FAINT:#}", to_one_line(label), to_one_line(about)));
     }
-    let how = if inquiry.options.is_empty() {
+    let how = if question.options.is_empty() {
         "type your answer"
     } else {
         "type a number, or an answer of your own"
@@ -63,9 +63,9 @@ fn format_question(inquiry: &UserQuestion) -> String {
 }
 
 /// Parses the answer: the number of an option, or free text. An empty line is no answer.
-fn parse_answer(inquiry: &UserQuestion, line: &str) -> Option<String> {
+fn parse_answer(question: &UserQuestion, line: &str) -> Option<String> {
     let line = line.trim();
-    let chosen = line.parse::<usize>().ok().and_then(|number| inquiry.options.get(number.checked_sub(1)?));
+    let chosen = line.parse::<usize>().ok().and_then(|number| question.options.get(number.checked_sub(1)?));
     match chosen {
         Some((label, _)) => Some(label.clone()),
         None => Some(line.to_owned()).filter(|line| !line.is_empty()),

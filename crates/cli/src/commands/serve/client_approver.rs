@@ -49,16 +49,16 @@ fn deny_with_note(note: &str) -> ReviewDecision {
 }
 
 impl UserPrompter for ClientApprover {
-    fn ask<'a>(&'a self, inquiry: &'a UserQuestion) -> BoxFuture<'a, Option<String>> {
+    fn ask<'a>(&'a self, question: &'a UserQuestion) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
-            let options = inquiry
+            let options = question
                 .options
                 .iter()
                 .map(|(label, about)| p::UserAskOption { label: label.clone(), description: about.clone() })
                 .collect();
             let params = p::UserAskParams {
                 session_id: self.session.clone(),
-                question: inquiry.question.clone(),
+                question: question.question.clone(),
                 options,
             };
             let can: fn(&ClientCapabilities) -> bool = |capabilities| capabilities.questions;

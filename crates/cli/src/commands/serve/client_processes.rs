@@ -75,10 +75,10 @@ impl UnreadOutput {
     }
 
     /// Reads available output, up to `most` bytes or slightly more.
-    fn fill(&mut self, most: usize) {
+    fn fill(&mut self, max_bytes: usize) {
         let mut held: usize = self.buffered.iter().map(|(_, piece)| piece.len()).sum();
         // ends: with the available output, or at `most` bytes
-        while held < most
+        while held < max_bytes
             && let Some((stream, bytes)) = self.streaming.next()
         {
             held += bytes.len();
@@ -88,8 +88,8 @@ impl UnreadOutput {
 
     /// Returns the first `most` bytes, and the offset of their end. A piece that is not valid UTF-8, such as
     /// one cut inside a character, is sent as base64.
-    fn first_pieces(&self, most: usize) -> (Vec<p::ProcessOutputChunk>, u64) {
-        let (mut room, mut next, mut pieces) = (most, self.start_offset, Vec::new());
+    fn first_pieces(&self, max_bytes: usize) -> (Vec<p::ProcessOutputChunk>, u64) {
+        let (mut room, mut next, mut pieces) = (max_bytes, self.start_offset, Vec::new());
         for (stream, bytes) in &self.buffered {
             let bytes = &bytes[..bytes.len().min(room)];
             if bytes.is_empty() {
@@ -128,10 +128,11 @@ impl HostedSession {
         let session = number.and_then(|number| self.toolgate.find_process(number));
         let session =
             session.ok_or_else(|| RpcErrorCode::Internal.fault("a process was started and is not there"))?;
-        let output = UnreadOutput { streaming: session.stream_output(), buffered: VecDeque::new(), start_offset: 0 };
+        let output =
+            UnreadOutput { streaming: session.stream_output(), buffered: VecDeque::new(), start_offset: 0 };
         let process_id = session.id();
-        let reading = ProcessReader { session, output: Mutex::new(output) };
-        self.processes.0.lock().insert(process_id, Arc::new(reading));
+        let reader = ProcessReader { session, output: Mutex::new(output) };
+        self.processes.0.lock().insert(process_id, Arc::new(reader));
         Ok(p::ProcessStartResult { process_id })
     }
 
@@ -148,17 +149,17 @@ impl HostedSession {
         read: &p::ProcessReadParams,
         cancel: CancellationToken,
     ) -> Result<p::ProcessReadResult, RpcFault> {
-        let reading = self.find_reader(read.process_id)?;
-        let most = read.max_bytes.unwrap_or(DEFAULT_READ_BYTES).clamp(1, MAX_READ_BYTES);
+        let reader = self.find_reader(read.process_id)?;
+        let max_bytes = read.max_bytes.unwrap_or(DEFAULT_READ_BYTES).clamp(1, MAX_READ_BYTES);
         let until = Instant::now() + Duration::from_millis(read.wait_ms.min(MAX_WAIT_MILLIS));
-        let mut watch = reading.session.subscribe();
+        let mut watch = reader.session.subscribe();
         // ends: with output to read, with the process, or when the time is up
         loop {
             watch.borrow_and_update();
             // Read before the output: output that arrives later is returned by the next read.
-            let stage = reading.session.stage();
+            let stage = reader.session.stage();
             let (pieces, next) = {
-                let mut output = reading.output.lock();
+                let mut output = reader.output.lock();
                 if read.from > output.end_offset() {
                     let why = format!(
                         "the params do not fit at `from`: only {} bytes were read so far",
@@ -167,12 +168,12 @@ impl HostedSession {
                     return Err(RpcErrorCode::Params.fault(why));
                 }
                 output.discard_before(read.from);
-                output.fill(most);
-                output.first_pieces(most)
+                output.fill(max_bytes);
+                output.first_pieces(max_bytes)
             };
             let state = process_state(&stage);
             let over = pieces.is_empty() && state != p::ProcessState::Running;
-            if let Some(fault) = over.then(|| reading.session.take_fault()).flatten() {
+            if let Some(fault) = over.then(|| reader.session.take_fault()).flatten() {
                 self.forget_process(read.process_id);
                 return Err(RpcErrorCode::Refused.fault(fault.to_string()));
             }
@@ -223,7 +224,7 @@ impl HostedSession {
     }
 
     pub(super) fn signal_process(&self, signal: &p::ProcessSignalParams) -> Result<p::EmptyResult, RpcFault> {
-        let reading = self.find_reader(signal.process_id)?;
+        let reader = self.find_reader(signal.process_id)?;
         let name = signal.signal.strip_prefix("SIG").unwrap_or(&signal.signal);
         let known = SIGNALS.iter().find(|(known, _)| *known == name);
         let (_, number) = known.ok_or_else(|| {
@@ -233,14 +234,14 @@ impl HostedSession {
                 all.join(", ")
             ))
         })?;
-        reading.session.signal(*number);
+        reader.session.signal(*number);
         Ok(p::EmptyResult {})
     }
 
     pub(super) fn kill_process(&self, process: u32) -> Result<p::EmptyResult, RpcFault> {
-        let reading = self.find_reader(process)?;
-        reading.output.lock().streaming.without_limit();
-        reading.session.end(GRACE);
+        let reader = self.find_reader(process)?;
+        reader.output.lock().streaming.without_limit();
+        reader.session.end(GRACE);
         Ok(p::EmptyResult {})
     }
 }

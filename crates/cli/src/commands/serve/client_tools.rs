@@ -40,10 +40,10 @@ struct ClientTool {
 
 impl ClientTools {
     /// Sets the session that the tools belong to, once it is known.
-    pub(super) fn set_session(&self, session: &str, turns: Option<SessionHandle>) {
+    pub(super) fn set_session(&self, session: &str, session_handle: Option<SessionHandle>) {
         let _said_before = self.session.set(session.to_owned());
-        if let Some(turns) = turns {
-            let _said_before = self.session_handle.set(turns);
+        if let Some(session_handle) = session_handle {
+            let _said_before = self.session_handle.set(session_handle);
         }
     }
 
@@ -57,9 +57,9 @@ impl ClientTools {
         self: &Arc<Self>,
         owner: &Peer,
         tools: &[p::DynamicTool],
-        could_be: impl Fn(&str) -> bool,
+        is_available: impl Fn(&str) -> bool,
     ) -> Result<(), RpcFault> {
-        let mut brought = BTreeMap::new();
+        let mut registered = BTreeMap::new();
         for tool in tools {
             let name = crate::terminal_output::escape_invisible(&tool.name);
             let wrong = |why: &str| RpcErrorCode::Params.fault(format!("the tool `{name}` {why}"));
@@ -68,22 +68,23 @@ impl ClientTools {
                     "needs another name: 1 to 128 letters, digits, `_` and `-`, not beginning with `mcp__`",
                 ));
             }
-            if !could_be(&tool.name) {
+            if !is_available(&tool.name) {
                 return Err(wrong(
                     "has the name of a tool that is there already, or one that providers mean something else by",
                 ));
             }
             let made = self.build_tool(owner, tool).map_err(|why| wrong(&why))?;
-            if brought.insert(tool.name.clone(), ClientTool { tool: made, owner: owner.clone() }).is_some() {
+            if registered.insert(tool.name.clone(), ClientTool { tool: made, owner: owner.clone() }).is_some()
+            {
                 return Err(wrong("is given twice"));
             }
         }
         let mut all = self.tools.lock();
-        let more = brought.keys().filter(|name| !all.contains_key(*name)).count();
+        let more = registered.keys().filter(|name| !all.contains_key(*name)).count();
         if all.len() + more > MAX_TOOLS {
             return Err(RpcErrorCode::Limit.fault(format!("clients may give a session {MAX_TOOLS} tools")));
         }
-        all.extend(brought);
+        all.extend(registered);
         Ok(())
     }
 
@@ -99,14 +100,14 @@ impl ClientTools {
             input_schema: tool.input_schema.clone(),
         };
         let timeout = tool.timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis).min(MAX_TIMEOUT);
-        let answers = ClientToolHandler {
+        let handler = ClientToolHandler {
             client_tools: Arc::downgrade(self),
             owner: owner.clone(),
             name: tool.name.clone(),
             timeout,
             lane: if tool.read_only { Lane::Shared } else { Lane::Exclusive },
         };
-        foreign.into_tool(Arc::new(answers)).map_err(|fault| format!("cannot be used: {fault}"))
+        foreign.into_tool(Arc::new(handler)).map_err(|fault| format!("cannot be used: {fault}"))
     }
 }
 
@@ -155,10 +156,13 @@ struct ClientToolHandler {
 
 impl ClientToolHandler {
     async fn ask_client(&self, arguments: Value, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        let all = self.client_tools.upgrade().unwrap_or_default();
+        let client_tools = self.client_tools.upgrade().unwrap_or_default();
         // A client that reconnected may have registered the tool again.
-        let owner =
-            all.tools.lock().get(&self.name).map_or_else(|| self.owner.clone(), |now| now.owner.clone());
+        let owner = client_tools
+            .tools
+            .lock()
+            .get(&self.name)
+            .map_or_else(|| self.owner.clone(), |now| now.owner.clone());
         let name = &self.name;
         if owner.disconnected().is_cancelled() {
             return Err(ToolError::io(format!(
@@ -166,9 +170,9 @@ impl ClientToolHandler {
             )));
         }
         let params = p::ToolInvokeParams {
-            session_id: all.session.get().cloned().unwrap_or_default(),
+            session_id: client_tools.session.get().cloned().unwrap_or_default(),
             call_id: cx.call_id().as_str().to_owned(),
-            turn_id: all.session_handle.get().map(SessionHandle::turn_id).unwrap_or_default(),
+            turn_id: client_tools.session_handle.get().map(SessionHandle::turn_id).unwrap_or_default(),
             tool: name.clone(),
             arguments,
         };
@@ -180,7 +184,7 @@ impl ClientToolHandler {
                 return Err(ToolError::io(why));
             }
         };
-        let told = match answer {
+        let result = match answer {
             Ok(Ok(invoked)) => invoked,
             Ok(Err(fault)) => return Err(ToolError::io(format!("`{name}`: {}", fault.message))),
             Err(_) => {
@@ -191,9 +195,9 @@ impl ClientToolHandler {
                 return Err(ToolError::io(why));
             }
         };
-        let items = content_conversion::to_items(told.content_items)
+        let items = content_conversion::to_items(result.content_items)
             .map_err(|why| ToolError::io(format!("the answer of `{name}` cannot be read: {why}")))?;
-        Ok(ToolOutput { items, success: told.success, ..ToolOutput::text("") })
+        Ok(ToolOutput { items, success: result.success, ..ToolOutput::text("") })
     }
 }
 

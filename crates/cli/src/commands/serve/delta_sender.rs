@@ -19,8 +19,12 @@ pub(super) struct DeltaSender {
 }
 
 impl DeltaSender {
-    pub(super) fn new(session: &str, company: &Arc<Subscribers>) -> Self {
-        Self { session: session.to_owned(), subscribers: Arc::clone(company), last_message: LastMessage::default() }
+    pub(super) fn new(session: &str, subscribers: &Arc<Subscribers>) -> Self {
+        Self {
+            session: session.to_owned(),
+            subscribers: Arc::clone(subscribers),
+            last_message: LastMessage::default(),
+        }
     }
 
     /// Returns the last message of the model.

@@ -38,12 +38,12 @@ impl JournalTail {
         peer: Peer,
         (session, cursor): (String, u64),
         mut last: watch::Receiver<u64>,
-        joined: Subscription,
+        subscription: Subscription,
     ) {
-        if let Some(before) = &joined.previous_stopped {
+        if let Some(before) = &subscription.previous_stopped {
             before.cancelled().await;
         }
-        let telling = async {
+        let streaming = async {
             // ends: when the peer is gone, or the writer of the journal
             loop {
                 last.borrow_and_update();
@@ -64,8 +64,8 @@ impl JournalTail {
             }
         };
         tokio::select! {
-            () = telling => {}
-            () = joined.stop.cancelled() => {}
+            () = streaming => {}
+            () = subscription.stop.cancelled() => {}
         }
     }
 

@@ -76,16 +76,17 @@ impl HostedSession {
 
     /// Sends all events after `cursor` to `peer`, and asks it questions according to its capabilities.
     pub(super) fn follow(&self, peer: &Peer, capabilities: p::ClientCapabilities, cursor: u64) {
-        let joined = self.subscribers.subscribe(peer, capabilities);
-        let whose = (self.facts.id.clone(), cursor);
+        let subscription = self.subscribers.subscribe(peer, capabilities);
+        let session_cursor = (self.facts.id.clone(), cursor);
         match JournalTail::open(self.recorder.path()) {
             Ok(tail) => {
-                let telling = tail.stream_to(peer.clone(), whose, self.recorder.subscribe(), joined);
+                let streaming =
+                    tail.stream_to(peer.clone(), session_cursor, self.recorder.subscribe(), subscription);
                 #[expect(
                     clippy::disallowed_methods,
                     reason = "no call: it ends with its peer or its session"
                 )]
-                tokio::spawn(telling);
+                tokio::spawn(streaming);
             }
             Err(error) => {
                 tracing::warn!(%error, "the journal of a session cannot be read; nobody is told of it");
@@ -119,16 +120,16 @@ impl HostedSession {
         &self,
         prompt: &p::SessionPromptParams,
     ) -> Result<p::SessionPromptResult, RpcFault> {
-        let turns = self.turn_runner()?;
+        let turn_runner = self.turn_runner()?;
         let wrong =
             |why: String| RpcErrorCode::Params.fault(format!("the params do not fit at `images`: {why}"));
         let images = content_conversion::to_images(prompt.images.clone()).map_err(wrong)?;
-        turns.prompt(prompt.text.clone(), images).await
+        turn_runner.prompt(prompt.text.clone(), images).await
     }
 
     pub(super) fn interrupt(&self) -> p::EmptyResult {
-        if let Some(turns) = &self.turn_runner {
-            turns.handle.interrupt();
+        if let Some(turn_runner) = &self.turn_runner {
+            turn_runner.handle.interrupt();
         }
         p::EmptyResult {}
     }
@@ -170,8 +171,8 @@ impl HostedSession {
         // Running calls are answered before the end is recorded.
         let ending = async {
             self.calls.stop_all().await;
-            if let Some(turns) = &self.turn_runner {
-                turns.stop().await;
+            if let Some(turn_runner) = &self.turn_runner {
+                turn_runner.stop().await;
             }
         };
         let _takes_too_long = tokio::time::timeout(CLOSE_TIMEOUT, ending).await;

@@ -67,9 +67,9 @@ impl ClientCalls {
             _ => None,
         };
         // A call without an answer gets one when the session is resumed.
-        let answered = records.iter().filter_map(id).filter(|id| is_keyed(id)).collect();
+        let answered_ids = records.iter().filter_map(id).filter(|id| is_keyed(id)).collect();
         Self {
-            state: Mutex::new(ClientCallState { answered_ids: answered, ..ClientCallState::default() }),
+            state: Mutex::new(ClientCallState { answered_ids, ..ClientCallState::default() }),
             ..Self::default()
         }
     }
@@ -120,8 +120,8 @@ impl HostedSession {
         };
         let router = self.toolgate.router().clone();
         let Some(key) = call.key else {
-            let made = ToolCall { id: fresh_call_id().into(), name: call.tool, payload };
-            let answer = self.make_call(&router, made, cancel.clone());
+            let tool_call = ToolCall { id: fresh_call_id().into(), name: call.tool, payload };
+            let answer = self.make_call(&router, tool_call, cancel.clone());
             tokio::pin!(answer);
             return tokio::select! {
                 answer = &mut answer => answer,
@@ -136,8 +136,9 @@ impl HostedSession {
             return Err(RpcErrorCode::Params
                 .fault(format!("the params do not fit at `key`: it has 1 to {MAX_KEY_BYTES} letters")));
         }
-        let made = ToolCall { id: keyed_call_id(&key, &call.tool, &payload).into(), name: call.tool, payload };
-        self.call_once(&router, made, cancel).await
+        let tool_call =
+            ToolCall { id: keyed_call_id(&key, &call.tool, &payload).into(), name: call.tool, payload };
+        self.call_once(&router, tool_call, cancel).await
     }
 
     /// Makes a call whose id is used once in the session.
@@ -160,8 +161,9 @@ impl HostedSession {
                 });
             }
             KeyedCall::Running(running) => running,
-            KeyedCall::New(told) => {
-                let (live, router, running) = (Arc::clone(&self), router.clone(), told.subscribe());
+            KeyedCall::New(answer_sender) => {
+                let (session, router, running) =
+                    (Arc::clone(&self), router.clone(), answer_sender.subscribe());
                 // The call continues if its client disconnects, because the client may reconnect for the
                 // answer.
                 #[expect(
@@ -169,11 +171,11 @@ impl HostedSession {
                     reason = "the call itself is the engine's; this waits for it"
                 )]
                 tokio::spawn(async move {
-                    if let Ok(answer) = live.make_call(&router, call, cancel).await {
-                        live.store_answer(answer.clone());
-                        told.send_replace(Some(answer));
+                    if let Ok(answer) = session.make_call(&router, call, cancel).await {
+                        session.store_answer(answer.clone());
+                        answer_sender.send_replace(Some(answer));
                     } else {
-                        live.calls.state.lock().running.remove(&id);
+                        session.calls.state.lock().running.remove(&id);
                     }
                 });
                 let mut first = running;
@@ -200,9 +202,9 @@ impl HostedSession {
             let kept = state.recent_answers.iter().find(|answer| answer.call_id == id).cloned();
             return KeyedCall::Answered(kept.map(|answer| p::ToolCallResult { repeated: true, ..answer }));
         }
-        let (told, running) = watch::channel(None);
+        let (answer_sender, running) = watch::channel(None);
         state.running.insert(id.to_owned(), running);
-        KeyedCall::New(told)
+        KeyedCall::New(answer_sender)
     }
 
     fn store_answer(&self, answer: p::ToolCallResult) {
@@ -315,7 +317,8 @@ fn keyed_call_id(key: &str, tool: &str, payload: &ToolPayload) -> String {
 
 fn is_keyed(id: &str) -> bool {
     let digits = id.strip_prefix(KEYED_ID_PREFIX).unwrap_or_default();
-    digits.len() == KEY_HASH_DIGITS + 1 + CALL_HASH_DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+    digits.len() == KEY_HASH_DIGITS + 1 + CALL_HASH_DIGITS
+        && digits.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
 /// Converts a failed answer into a fault.

@@ -33,21 +33,21 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliFault> {
         );
     }
     super::block_on(async {
-        let hall = Arc::new(SessionServer::new(args.place.clone(), UserDirs::from_env()?));
+        let server = Arc::new(SessionServer::new(args.place.clone(), UserDirs::from_env()?));
         let serving = async {
             match (&args.socket, args.websocket) {
-                (Some(path), _) => transports::serve_socket(&hall, path).await,
+                (Some(path), _) => transports::serve_socket(&server, path).await,
                 (None, Some(address)) => {
-                    transports::serve_websocket(&hall, address, args.token_env.as_deref()).await
+                    transports::serve_websocket(&server, address, args.token_env.as_deref()).await
                 }
-                (None, None) => transports::serve_stdio(&hall).await,
+                (None, None) => transports::serve_stdio(&server).await,
             }
         };
         let ended = tokio::select! {
             served = serving => served.map(|()| ExitCode::SUCCESS),
             signalled = stop_signals::wait_for_signal() => Ok(ExitCode::from(signalled?)),
         };
-        hall.close().await;
+        server.close().await;
         ended
     })
 }

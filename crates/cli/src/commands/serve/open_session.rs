@@ -41,15 +41,15 @@ const MAX_SCRIPT_BYTES: u64 = 64 << 20;
 
 /// Opens a new session.
 pub(super) fn start_new(
-    hall: &SessionServer,
+    server: &SessionServer,
     start: p::SessionStartParams,
 ) -> Result<Arc<HostedSession>, RpcFault> {
-    open_session(hall, start, SessionId::new(), None)
+    open_session(server, start, SessionId::new(), None)
 }
 
 /// Resumes a session that no server has open.
 pub(super) fn resume(
-    hall: &SessionServer,
+    server: &SessionServer,
     id: &str,
     start: p::SessionStartParams,
 ) -> Result<Arc<HostedSession>, RpcFault> {
@@ -58,7 +58,7 @@ pub(super) fn resume(
             .fault(format!("there is no session `{}`: {why}", crate::terminal_output::escape_invisible(id)))
     };
     let directory =
-        hall.sessions_dir().ok_or_else(|| gone("there is no directory for journals".to_owned()))?;
+        server.sessions_dir().ok_or_else(|| gone("there is no directory for journals".to_owned()))?;
     let id: SessionId = id.parse().map_err(|fault: journal::JournalFault| gone(fault.to_string()))?;
     let file = directory.join(id.file_name());
     if exec::fs::canonicalize(&file).is_err() {
@@ -91,7 +91,7 @@ pub(super) fn resume(
         }
     }
     let calls = ClientCalls::from_records(&reading.records);
-    open_session(hall, start, id, Some(calls)).map_err(|mut fault| {
+    open_session(server, start, id, Some(calls)).map_err(|mut fault| {
         if !is_known && fault.has_code(RpcErrorCode::Unusable) {
             fault
                 .message
@@ -102,58 +102,64 @@ pub(super) fn resume(
 }
 
 fn open_session(
-    hall: &SessionServer,
+    server: &SessionServer,
     start: p::SessionStartParams,
     id: SessionId,
-    known: Option<ClientCalls>,
+    recorded_calls: Option<ClientCalls>,
 ) -> Result<Arc<HostedSession>, RpcFault> {
-    let resume = known.is_some().then(|| id.as_str().to_owned());
-    let (company, dynamic) = (Arc::<Subscribers>::default(), Arc::<ClientTools>::default());
-    let asks = Arc::new(ClientApprover { session: id.as_str().to_owned(), subscribers: Arc::clone(&company) });
-    let deltas = Arc::new(DeltaSender::new(id.as_str(), &company));
-    let processes = Arc::new(hall.processes.with_own_sessions());
-    let composed = compose_tools(hall, &start)?
+    let resume = recorded_calls.is_some().then(|| id.as_str().to_owned());
+    let (subscribers, client_tools) = (Arc::<Subscribers>::default(), Arc::<ClientTools>::default());
+    let client_approver =
+        Arc::new(ClientApprover { session: id.as_str().to_owned(), subscribers: Arc::clone(&subscribers) });
+    let deltas = Arc::new(DeltaSender::new(id.as_str(), &subscribers));
+    let processes = Arc::new(server.processes.with_own_sessions());
+    let composed = compose_tools(server, &start)?
         .with_processes(Arc::clone(&processes))
-        .with_source(Arc::new(SessionClientTools(Arc::clone(&dynamic))) as Arc<dyn ToolSource>)
+        .with_source(Arc::new(SessionClientTools(Arc::clone(&client_tools))) as Arc<dyn ToolSource>)
         .with_observer(Arc::clone(&deltas) as Arc<dyn CallObserver>)
-        .with_approver(Arc::clone(&asks) as Arc<dyn Approver>);
+        .with_approver(Arc::clone(&client_approver) as Arc<dyn Approver>);
     let model = start.model.as_ref().map(|model| resolve_model(model, &composed)).transpose()?;
-    let about = session_facts(&id, &composed, model.as_ref());
-    let nursery = model.as_ref().filter(|_| start.agents).map(|chosen| {
-        let approver = Arc::clone(&asks) as Arc<dyn Approver>;
-        build_subagents(hall, &start, chosen.clone(), (approver, Arc::clone(&dynamic) as Arc<dyn ToolSource>))
+    let facts = session_facts(&id, &composed, model.as_ref());
+    let subagents = model.as_ref().filter(|_| start.agents).map(|chosen| {
+        let approver = Arc::clone(&client_approver) as Arc<dyn Approver>;
+        build_subagents(
+            server,
+            &start,
+            chosen.clone(),
+            (approver, Arc::clone(&client_tools) as Arc<dyn ToolSource>),
+        )
     });
-    let nursery = nursery.transpose()?;
-    let wanted = SessionSpec {
+    let subagents = subagents.transpose()?;
+    let spec = SessionSpec {
         composed,
-        dirs: hall.dirs.clone(),
+        dirs: server.dirs.clone(),
         model,
         new_id: id,
         resume,
         limits: turn_limits(start.model.as_ref()),
         instructions: start.instructions,
         observer: Arc::clone(&deltas) as Arc<dyn SessionObserver>,
-        prompter: Some(asks as Arc<dyn UserPrompter>),
+        prompter: Some(client_approver as Arc<dyn UserPrompter>),
         mcp_deps: McpClientDeps::default(),
-        agents: nursery.as_ref().map(|nursery| Arc::clone(nursery).root_agents()),
+        agents: subagents.as_ref().map(|nursery| Arc::clone(nursery).root_agents()),
     };
-    let made = session::assemble(wanted).map_err(to_rpc_fault)?;
-    if let Some(nursery) = &nursery {
-        nursery.register(Vec::new(), &made);
+    let assembled = session::assemble(spec).map_err(to_rpc_fault)?;
+    if let Some(subagents) = &subagents {
+        subagents.register(Vec::new(), &assembled);
     }
-    dynamic.set_session(&about.id, made.handle());
-    let AssembledSession { recorder, toolgate, servers, session, agents, .. } = made;
-    let turns = session.map(|session| TurnRunner::spawn(session, toolgate.clone(), deltas));
-    let (calls, processes) = (known.unwrap_or_default(), ClientProcesses::default());
+    client_tools.set_session(&facts.id, assembled.handle());
+    let AssembledSession { recorder, toolgate, servers, session, agents, .. } = assembled;
+    let turn_runner = session.map(|session| TurnRunner::spawn(session, toolgate.clone(), deltas));
+    let (calls, processes) = (recorded_calls.unwrap_or_default(), ClientProcesses::default());
     Ok(Arc::new(HostedSession {
-        facts: about,
+        facts,
         toolgate,
         recorder,
         servers,
         agents,
-        subscribers: company,
-        client_tools: dynamic,
-        turn_runner: turns,
+        subscribers,
+        client_tools,
+        turn_runner,
         calls,
         processes,
     }))
@@ -171,21 +177,21 @@ fn session_facts(id: &SessionId, composed: &ComposedTools, model: Option<&Chosen
 
 /// Creates the factory of subagent sessions.
 fn build_subagents(
-    hall: &SessionServer,
+    server: &SessionServer,
     start: &p::SessionStartParams,
     chosen: session::ChosenModel,
     (approver, source): (Arc<dyn Approver>, Arc<dyn ToolSource>),
 ) -> Result<Arc<SubagentSessions>, RpcFault> {
     Ok(Arc::new(SubagentSessions {
-        place: workspace_args(hall, start)?,
-        dirs: hall.dirs.clone(),
+        place: workspace_args(server, start)?,
+        dirs: server.dirs.clone(),
         chosen,
         limits: turn_limits(start.model.as_ref()),
         instructions: start.instructions.clone(),
         approver: Some(approver),
         allowed_tools: start.only_tools.clone(),
         sources: vec![source],
-        processes: Arc::new(hall.processes.with_own_sessions()),
+        processes: Arc::new(server.processes.with_own_sessions()),
         sessions: Mutex::default(),
         worktrees: WorktreePool::default(),
     }))
@@ -197,8 +203,8 @@ fn to_rpc_fault(fault: CliFault) -> RpcFault {
 }
 
 /// Composes the tools for the client's settings.
-fn compose_tools(hall: &SessionServer, start: &p::SessionStartParams) -> Result<ComposedTools, RpcFault> {
-    let place = workspace_args(hall, start)?;
+fn compose_tools(server: &SessionServer, start: &p::SessionStartParams) -> Result<ComposedTools, RpcFault> {
+    let place = workspace_args(server, start)?;
     let servers = server_settings(start)?;
     let change = |config: &mut Config| {
         if let Some(only) = &start.only_tools {
@@ -206,11 +212,11 @@ fn compose_tools(hall: &SessionServer, start: &p::SessionStartParams) -> Result<
         }
         config.servers.extend(servers);
     };
-    compose_in_dirs(&place, hall.dirs.clone(), change).map_err(to_rpc_fault)
+    compose_in_dirs(&place, server.dirs.clone(), change).map_err(to_rpc_fault)
 }
 
-fn workspace_args(hall: &SessionServer, start: &p::SessionStartParams) -> Result<WorkspaceArgs, RpcFault> {
-    let mut place = hall.place.clone();
+fn workspace_args(server: &SessionServer, start: &p::SessionStartParams) -> Result<WorkspaceArgs, RpcFault> {
+    let mut place = server.place.clone();
     if let Some(cwd) = &start.cwd {
         place.cwd = Some(PathBuf::from(cwd));
     }
@@ -259,7 +265,10 @@ fn server_settings(start: &p::SessionStartParams) -> Result<Vec<SourcedValue<Ser
     start.mcp_servers.iter().map(one).collect()
 }
 
-fn resolve_model(model: &p::ModelSelection, composed: &ComposedTools) -> Result<session::ChosenModel, RpcFault> {
+fn resolve_model(
+    model: &p::ModelSelection,
+    composed: &ComposedTools,
+) -> Result<session::ChosenModel, RpcFault> {
     let wire = model.wire.map(|wire| match wire {
         p::ModelApi::Responses => Dialect::Responses,
         p::ModelApi::Chat => Dialect::Chat,
@@ -278,13 +287,13 @@ fn resolve_model(model: &p::ModelSelection, composed: &ComposedTools) -> Result<
             return Err(RpcErrorCode::Unusable.fault(why));
         }
     }
-    let whereabouts = ModelLocation {
+    let location = ModelLocation {
         wire,
         base_url: model.base_url.clone(),
         script: model.script.as_ref().map(PathBuf::from),
     };
     // A hint about command-line flags would not help a client.
-    choose_model::choose_model(&whereabouts, composed.model_name()).map_err(|fault| {
+    choose_model::choose_model(&location, composed.model_name()).map_err(|fault| {
         let hint = "`model` has a `name`, and a `base_url` for a server of your own; keys are in the server's environment";
         to_rpc_fault(fault.with_hint(hint))
     })

@@ -8,7 +8,8 @@ use exec::session::SharedProcesses;
 use parking_lot::Mutex;
 use rpc::protocol as p;
 use rpc::{
-    ClientCall, IncomingRequest, MAX_MESSAGE_BYTES, Peer, RpcErrorCode, RpcFault, RpcHost, encode_result, method,
+    ClientCall, IncomingRequest, MAX_MESSAGE_BYTES, Peer, RpcErrorCode, RpcFault, RpcHost, encode_result,
+    method,
 };
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -60,7 +61,7 @@ impl SessionServer {
     pub(super) async fn close(&self) {
         let all: Vec<Arc<HostedSession>> = self.sessions.lock().drain().map(|(_, live)| live).collect();
         let mut closing: JoinSet<()> =
-            all.into_iter().map(|live| async move { live.close("the server ended").await }).collect();
+            all.into_iter().map(|session| async move { session.close("the server ended").await }).collect();
         // Each close has its own time limit.
         while closing.join_next().await.is_some() {}
     }
@@ -74,12 +75,16 @@ impl SessionServer {
         })
     }
 
-    fn initialize(&self, peer: &Peer, said: &p::InitializeParams) -> Result<p::InitializeResult, RpcFault> {
-        if said.protocol != p::PROTOCOL {
-            let why = format!("protocol {} is not spoken here; {} is", said.protocol, p::PROTOCOL);
+    fn initialize(
+        &self,
+        peer: &Peer,
+        request: &p::InitializeParams,
+    ) -> Result<p::InitializeResult, RpcFault> {
+        if request.protocol != p::PROTOCOL {
+            let why = format!("protocol {} is not spoken here; {} is", request.protocol, p::PROTOCOL);
             return Err(RpcErrorCode::Initialize.fault(why));
         }
-        if self.clients.lock().insert(peer.number(), said.capabilities).is_some() {
+        if self.clients.lock().insert(peer.number(), request.capabilities).is_some() {
             return Err(RpcErrorCode::Initialize.fault("`initialize` was called before"));
         }
         Ok(p::InitializeResult {
@@ -100,55 +105,55 @@ impl SessionServer {
 
     async fn start_session(
         &self,
-        guest: &InitializedPeer,
+        client: &InitializedPeer,
         start: p::SessionStartParams,
     ) -> Result<p::SessionDetails, RpcFault> {
         self.check_capacity()?;
         let tools = start.tools.clone();
-        let live = open_session::start_new(self, start)?;
-        if let Err(fault) = self.add_and_subscribe(&live, guest, 0, &tools) {
-            live.close("it never began").await;
-            live.recorder.delete_journal();
+        let session = open_session::start_new(self, start)?;
+        if let Err(fault) = self.add_and_subscribe(&session, client, 0, &tools) {
+            session.close("it never began").await;
+            session.recorder.delete_journal();
             return Err(fault);
         }
-        Ok(live.describe())
+        Ok(session.describe())
     }
 
     async fn attach_session(
         &self,
-        guest: &InitializedPeer,
+        client: &InitializedPeer,
         attach: p::SessionAttachParams,
     ) -> Result<p::SessionAttachResult, RpcFault> {
         let opening = self.opening_lock.lock().await;
         let known = self.sessions.lock().get(&attach.session_id).cloned();
-        let (live, resumed) = match known {
-            Some(live) => (live, false),
+        let (session, resumed) = match known {
+            Some(session) => (session, false),
             None => {
                 self.check_capacity()?;
                 (open_session::resume(self, &attach.session_id, attach.start.unwrap_or_default())?, true)
             }
         };
-        self.add_and_subscribe(&live, guest, attach.cursor, &attach.tools)?;
+        self.add_and_subscribe(&session, client, attach.cursor, &attach.tools)?;
         drop(opening);
         Ok(p::SessionAttachResult {
-            session: live.describe(),
+            session: session.describe(),
             resumed,
-            busy: live.is_busy(),
-            cursor: live.last_cursor(),
+            busy: session.is_busy(),
+            cursor: session.last_cursor(),
         })
     }
 
     /// Keeps a session, and subscribes `guest` to it.
     fn add_and_subscribe(
         &self,
-        live: &Arc<HostedSession>,
-        guest: &InitializedPeer,
+        session: &Arc<HostedSession>,
+        client: &InitializedPeer,
         cursor: u64,
         tools: &[p::DynamicTool],
     ) -> Result<(), RpcFault> {
-        live.register(&guest.peer, tools)?;
-        self.sessions.lock().insert(live.id().to_owned(), Arc::clone(live));
-        live.follow(&guest.peer, guest.capabilities, cursor);
+        session.register(&client.peer, tools)?;
+        self.sessions.lock().insert(session.id().to_owned(), Arc::clone(session));
+        session.follow(&client.peer, client.capabilities, cursor);
         Ok(())
     }
 
@@ -161,20 +166,20 @@ impl SessionServer {
     }
 
     fn list_sessions(&self, wanted: p::SessionListParams) -> Result<p::SessionListResult, RpcFault> {
-        let most = wanted.limit.unwrap_or(DEFAULT_LISTED).min(MAX_LISTED);
+        let limit = wanted.limit.unwrap_or(DEFAULT_LISTED).min(MAX_LISTED);
         let Some(directory) = self.sessions_dir() else {
             return Ok(p::SessionListResult { sessions: Vec::new() });
         };
         let unread = |fault: journal::JournalFault| RpcErrorCode::Journal.fault(fault.to_string());
-        let all = journal::list_sessions(&directory, if wanted.live { MAX_SESSIONS } else { most })
+        let all = journal::list_sessions(&directory, if wanted.live { MAX_SESSIONS } else { limit })
             .map_err(unread)?;
-        let live = self.sessions.lock();
+        let sessions = self.sessions.lock();
         let listed = all.into_iter().filter_map(|one| {
-            let here = live.get(one.id.as_str());
+            let here = sessions.get(one.id.as_str());
             (here.is_some() || !wanted.live).then(|| p::SessionListEntry {
                 session_id: one.id.as_str().to_owned(),
                 live: here.is_some(),
-                busy: here.is_some_and(|live| live.is_busy()),
+                busy: here.is_some_and(|session| session.is_busy()),
                 cwd: one.cwd,
                 started: one.started,
                 last: one.last,
@@ -183,13 +188,13 @@ impl SessionServer {
                 calls: one.calls,
             })
         });
-        Ok(p::SessionListResult { sessions: listed.take(most).collect() })
+        Ok(p::SessionListResult { sessions: listed.take(limit).collect() })
     }
 
     async fn close_session(&self, id: &str) -> Result<p::EmptyResult, RpcFault> {
-        let live = self.find(id)?;
+        let session = self.find(id)?;
         self.sessions.lock().remove(id);
-        live.close("closed").await;
+        session.close("closed").await;
         Ok(p::EmptyResult {})
     }
 
@@ -258,9 +263,9 @@ struct InitializedPeer {
 }
 
 impl RpcHost for SessionServer {
-    fn answer(self: Arc<Self>, asked: IncomingRequest) -> BoxFuture<'static, Result<Value, RpcFault>> {
+    fn answer(self: Arc<Self>, request: IncomingRequest) -> BoxFuture<'static, Result<Value, RpcFault>> {
         Box::pin(async move {
-            let IncomingRequest { peer, method, params, cancel } = asked;
+            let IncomingRequest { peer, method, params, cancel } = request;
             let call = ClientCall::parse(&method, params)?;
             let known = self.clients.lock().get(&peer.number()).copied();
             match (known, call) {
@@ -277,12 +282,12 @@ impl RpcHost for SessionServer {
 
     fn on_half_close(&self, peer: &Peer) {
         let all: Vec<Arc<HostedSession>> = self.sessions.lock().values().cloned().collect();
-        all.iter().for_each(|live| live.peer_silent(peer));
+        all.iter().for_each(|session| session.peer_silent(peer));
     }
 
     fn on_disconnect(&self, peer: &Peer) {
         self.clients.lock().remove(&peer.number());
         let all: Vec<Arc<HostedSession>> = self.sessions.lock().values().cloned().collect();
-        all.iter().for_each(|live| live.peer_left(peer));
+        all.iter().for_each(|session| session.peer_left(peer));
     }
 }

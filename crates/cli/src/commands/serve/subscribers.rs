@@ -61,14 +61,14 @@ impl Default for Subscribers {
 impl Subscribers {
     /// Adds a follower, or replaces the previous subscription of the same peer.
     pub(super) fn subscribe(&self, peer: &Peer, capabilities: ClientCapabilities) -> Subscription {
-        let (stop, told) = (peer.disconnected().child_token(), CancellationToken::new());
-        let mut before = None;
+        let (stop, stream_stopped) = (peer.disconnected().child_token(), CancellationToken::new());
+        let mut previous_stopped = None;
         let mut followers = self.followers.lock();
         followers.retain(|one| {
             let same = one.peer.number() == peer.number();
             if same {
                 one.stop.cancel();
-                before = Some(one.stream_stopped.clone());
+                previous_stopped = Some(one.stream_stopped.clone());
             }
             let here = one.left_at.is_none_or(|left| left.elapsed() < MAX_ABSENCE);
             !same && here
@@ -77,13 +77,13 @@ impl Subscribers {
             peer: peer.clone(),
             capabilities,
             stop: stop.clone(),
-            stream_stopped: told.clone(),
+            stream_stopped: stream_stopped.clone(),
             left_at: None,
             silent_since: None,
         });
         drop(followers);
         self.changes.send_modify(|count| *count += 1);
-        Subscription { stop, previous_stopped: before, _stopped_guard: DeliveryGuard(told) }
+        Subscription { stop, previous_stopped, _stopped_guard: DeliveryGuard(stream_stopped) }
     }
 
     /// Marks a follower as gone, and stops its event stream.
@@ -111,10 +111,10 @@ impl Subscribers {
     /// Returns the connected followers that can be asked, and the time until which an absent one may return.
     fn askable_peers(&self, can: fn(&ClientCapabilities) -> bool) -> (Vec<Peer>, Option<Instant>) {
         let followers = self.followers.lock();
-        let able = followers.iter().filter(|one| can(&one.capabilities));
+        let askable = followers.iter().filter(|one| can(&one.capabilities));
         let since = |one: &&Subscriber| one.silent_since.or(one.left_at);
-        let here = able.clone().filter(|one| since(one).is_none()).map(|one| one.peer.clone()).collect();
-        let back = able.filter_map(|one| since(&one)).map(|since| since + MAX_ABSENCE).max();
+        let here = askable.clone().filter(|one| since(one).is_none()).map(|one| one.peer.clone()).collect();
+        let back = askable.filter_map(|one| since(&one)).map(|since| since + MAX_ABSENCE).max();
         (here, back.filter(|until| *until > Instant::now()))
     }
 

@@ -30,8 +30,8 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves the parent process until it closes the pipe.
-pub(super) async fn serve_stdio(hall: &Arc<SessionServer>) -> Result<(), CliFault> {
-    let host = Arc::clone(hall) as Arc<dyn rpc::RpcHost>;
+pub(super) async fn serve_stdio(server: &Arc<SessionServer>) -> Result<(), CliFault> {
+    let host = Arc::clone(server) as Arc<dyn rpc::RpcHost>;
     let frames = LineTransport(tokio::io::stdin(), tokio::io::stdout());
     let probe = closed_probe(rustix::io::dup(rustix::stdio::stdout()).map_err(io::Error::from)?);
     rpc::serve_connection(host, ProbedTransport::new(frames, probe), ConnectionLimits::default()).await;
@@ -39,28 +39,28 @@ pub(super) async fn serve_stdio(hall: &Arc<SessionServer>) -> Result<(), CliFaul
 }
 
 /// Serves clients of the Unix socket at `path`. Never returns on its own.
-pub(super) async fn serve_socket(hall: &Arc<SessionServer>, path: &Path) -> Result<(), CliFault> {
+pub(super) async fn serve_socket(server: &Arc<SessionServer>, path: &Path) -> Result<(), CliFault> {
     let socket = ServerSocket::bind(path)?;
     terminal_output::print_stderr(&format!("serving at {}", path.display()));
     let here = compose::absolute(Path::new(""))?;
     if let Some(why) = peer_check::socket_path_warning(&compose::absolute(path)?, &here) {
         terminal_output::print_warning(&why);
     }
-    let mut open = JoinSet::new();
+    let mut connections = JoinSet::new();
     // ends: with the server
     loop {
         tokio::select! {
             accepted = socket.listener.accept() => match accepted {
                 Ok((stream, _)) if let Err(why) = peer_check::admit_peer(&stream) => report_rejection(&stream, why),
-                Ok(_) if open.len() >= MAX_CONNECTIONS => tracing::warn!("more programs came than are served at a time"),
+                Ok(_) if connections.len() >= MAX_CONNECTIONS => tracing::warn!("more programs came than are served at a time"),
                 Ok((stream, _)) => {
-                    let host = Arc::clone(hall) as Arc<dyn rpc::RpcHost>;
+                    let host = Arc::clone(server) as Arc<dyn rpc::RpcHost>;
                     let probe = rustix::io::dup(&stream).map(closed_probe);
                     let (read, write) = stream.into_split();
                     match probe {
                         Ok(probe) => {
                             let frames = ProbedTransport::new(LineTransport(read, write), probe);
-                            open.spawn(rpc::serve_connection(host, frames, ConnectionLimits::default()));
+                            connections.spawn(rpc::serve_connection(host, frames, ConnectionLimits::default()));
                         }
                         Err(error) => tracing::warn!(%error, "a connection could not be kept"),
                     }
@@ -70,15 +70,15 @@ pub(super) async fn serve_socket(hall: &Arc<SessionServer>, path: &Path) -> Resu
                     tokio::time::sleep(ACCEPT_RETRY_PAUSE).await;
                 }
             },
-            Some(_) = open.join_next(), if !open.is_empty() => {}
+            Some(_) = connections.join_next(), if !connections.is_empty() => {}
         }
     }
 }
 
 /// Reports a rejected connection to the client and to the server's user. Does not block on either.
 fn report_rejection(stream: &UnixStream, why: peer_check::PeerRejection) {
-    let said = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": REJECTED_ERROR_CODE, "message": format!("not let in: {why}") } });
-    let _full = stream.try_write(format!("{said}\n").as_bytes());
+    let message = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": REJECTED_ERROR_CODE, "message": format!("not let in: {why}") } });
+    let _full = stream.try_write(format!("{message}\n").as_bytes());
     terminal_output::print_warning(&format!("somebody was not let in at the socket: {why}"));
 }
 
@@ -122,7 +122,11 @@ impl ServerSocket {
         let before = rustix::process::umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
         let listener = UnixListener::bind(path);
         rustix::process::umask(before);
-        Ok(Self { listener: listener.map_err(wrong)?, path: path.to_owned(), device_and_inode: device_and_inode(path) })
+        Ok(Self {
+            listener: listener.map_err(wrong)?,
+            path: path.to_owned(),
+            device_and_inode: device_and_inode(path),
+        })
     }
 }
 
@@ -141,7 +145,7 @@ impl Drop for ServerSocket {
 
 /// Serves WebSocket clients that present the token at `address`. Never returns on its own.
 pub(super) async fn serve_websocket(
-    hall: &Arc<SessionServer>,
+    server: &Arc<SessionServer>,
     address: SocketAddr,
     variable: Option<&str>,
 ) -> Result<(), CliFault> {
@@ -149,22 +153,22 @@ pub(super) async fn serve_websocket(
     let listener = TcpListener::bind(address)
         .await
         .map_err(|error| CliFault::usage(format!("cannot serve at `{address}`: {error}")))?;
-    let (entry, bring) = access_token::load_entry(variable, &UserDirs::from_env()?)?;
+    let (entry, location) = access_token::load_entry(variable, &UserDirs::from_env()?)?;
     terminal_output::print_stderr(&format!("serving at ws://{}", listener.local_addr()?));
     terminal_output::print_stderr(&format!(
         "the token is {}",
-        terminal_output::escape_invisible(&bring.description)
+        terminal_output::escape_invisible(&location.description)
     ));
     let entry = Arc::new(entry);
-    let mut open = JoinSet::new();
+    let mut connections = JoinSet::new();
     // ends: with the server
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok(_) if open.len() >= MAX_CONNECTIONS => tracing::warn!("more programs came than are served at a time"),
+                Ok(_) if connections.len() >= MAX_CONNECTIONS => tracing::warn!("more programs came than are served at a time"),
                 Ok((stream, _)) => {
-                    let (host, entry) = (Arc::clone(hall) as Arc<dyn rpc::RpcHost>, Arc::clone(&entry));
-                    open.spawn(async move {
+                    let (host, entry) = (Arc::clone(server) as Arc<dyn rpc::RpcHost>, Arc::clone(&entry));
+                    connections.spawn(async move {
                         let accepting = WebSocketTransport::accept(stream, |headers| admits(&entry, headers));
                         match tokio::time::timeout(HANDSHAKE_TIMEOUT, accepting).await {
                             Ok(Ok(socket)) => rpc::serve_connection(host, socket, ConnectionLimits::default()).await,
@@ -178,7 +182,7 @@ pub(super) async fn serve_websocket(
                     tokio::time::sleep(ACCEPT_RETRY_PAUSE).await;
                 }
             },
-            Some(_) = open.join_next(), if !open.is_empty() => {}
+            Some(_) = connections.join_next(), if !connections.is_empty() => {}
         }
     }
 }

@@ -49,15 +49,15 @@ struct QueuedPrompt {
 impl TurnRunner {
     /// Starts the task that drives `session` until this is dropped.
     pub(super) fn spawn(session: AgentSession, toolgate: Toolgate, deltas: Arc<DeltaSender>) -> Self {
-        let (asked, wanted) = mpsc::unbounded_channel();
-        let (handle, busy) = (session.handle(), Arc::<TurnStatus>::default());
-        let driver = TurnDriver { session, toolgate, deltas, status: Arc::clone(&busy) };
+        let (prompts, queued_prompts) = mpsc::unbounded_channel();
+        let (handle, status) = (session.handle(), Arc::<TurnStatus>::default());
+        let driver = TurnDriver { session, toolgate, deltas, status: Arc::clone(&status) };
         #[expect(
             clippy::disallowed_methods,
             reason = "no call: a session, which outlives whoever asked it something"
         )]
-        tokio::spawn(driver.drive(wanted));
-        Self { handle, prompts: asked, status: busy }
+        tokio::spawn(driver.drive(queued_prompts));
+        Self { handle, prompts, status }
     }
 
     pub(super) fn is_busy(&self) -> bool {
@@ -66,21 +66,21 @@ impl TurnRunner {
 
     /// Stops the turn, prevents further turns, and waits for its end.
     pub(super) async fn stop(&self) {
-        let over = self.status.turn_ended.notified();
-        tokio::pin!(over);
-        over.as_mut().enable();
+        let turn_ended = self.status.turn_ended.notified();
+        tokio::pin!(turn_ended);
+        turn_ended.as_mut().enable();
         {
-            let mut now = self.status.phase.lock();
-            *now = match *now {
+            let mut phase = self.status.phase.lock();
+            *phase = match *phase {
                 TurnPhase::Idle | TurnPhase::Closed => TurnPhase::Closed,
                 TurnPhase::Busy | TurnPhase::Closing => TurnPhase::Closing,
             };
-            if *now == TurnPhase::Closed {
+            if *phase == TurnPhase::Closed {
                 return;
             }
             self.handle.interrupt();
         }
-        over.await;
+        turn_ended.await;
     }
 
     /// Starts a turn and waits for its end, or steers the running one.
@@ -91,8 +91,8 @@ impl TurnRunner {
     ) -> Result<p::SessionPromptResult, RpcFault> {
         let closed = || RpcErrorCode::NoSession.fault("the session is closed");
         let answered = {
-            let mut now = self.status.phase.lock();
-            match *now {
+            let mut phase = self.status.phase.lock();
+            match *phase {
                 TurnPhase::Idle => {}
                 TurnPhase::Closing | TurnPhase::Closed => return Err(closed()),
                 TurnPhase::Busy if !images.is_empty() => {
@@ -115,7 +115,7 @@ impl TurnRunner {
             // From now on an interrupt means this turn, even before it begins. So it is announced first.
             self.handle.announce_turn();
             self.prompts.send(QueuedPrompt { text, images, answer: Some(answer) }).map_err(|_| closed())?;
-            *now = TurnPhase::Busy;
+            *phase = TurnPhase::Busy;
             answered
         };
         answered
@@ -133,10 +133,10 @@ struct TurnDriver {
 }
 
 impl TurnDriver {
-    async fn drive(mut self, mut wanted: mpsc::UnboundedReceiver<QueuedPrompt>) {
+    async fn drive(mut self, mut queued_prompts: mpsc::UnboundedReceiver<QueuedPrompt>) {
         // ends: when all senders are gone
-        while let Some(asked) = wanted.recv().await {
-            let mut next = Some(asked);
+        while let Some(prompt) = queued_prompts.recv().await {
+            let mut next = Some(prompt);
             // ends: when no text was added after the end
             while let Some(QueuedPrompt { text, images, answer }) = next.take() {
                 let prompted = self.run_turn(&text, images).await;
@@ -167,19 +167,19 @@ impl TurnDriver {
     /// Returns text that arrived just after the turn ended, as a new turn. Without such text the session
     /// becomes idle or closed.
     fn take_late_prompt(&mut self) -> Option<QueuedPrompt> {
-        let mut now = self.status.phase.lock();
-        let added = match *now {
+        let mut phase = self.status.phase.lock();
+        let late_input = match *phase {
             TurnPhase::Idle | TurnPhase::Busy => self.session.take_late_input(),
             TurnPhase::Closing | TurnPhase::Closed => None,
         };
-        match (&added, *now) {
+        match (&late_input, *phase) {
             (Some(_), _) => self.session.handle().announce_turn(),
-            (None, TurnPhase::Closing | TurnPhase::Closed) => *now = TurnPhase::Closed,
-            (None, TurnPhase::Idle | TurnPhase::Busy) => *now = TurnPhase::Idle,
+            (None, TurnPhase::Closing | TurnPhase::Closed) => *phase = TurnPhase::Closed,
+            (None, TurnPhase::Idle | TurnPhase::Busy) => *phase = TurnPhase::Idle,
         }
-        if added.is_none() {
+        if late_input.is_none() {
             self.status.turn_ended.notify_waiters();
         }
-        added.map(|text| QueuedPrompt { text, images: Vec::new(), answer: None })
+        late_input.map(|text| QueuedPrompt { text, images: Vec::new(), answer: None })
     }
 }

@@ -22,27 +22,27 @@ const DAY: Duration = Duration::from_secs(86_400);
 
 pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, CliFault> {
     let directory = resolve_session::sessions_directory()?;
-    let meant = select_sessions(&directory, args)?;
-    let mut tally = SessionTotals::default();
+    let sessions = select_sessions(&directory, args)?;
+    let mut totals = SessionTotals::default();
     let mut code = ExitCode::SUCCESS;
-    for meant in &meant {
-        match SessionTimeline::read(&meant.path, TextTruncator::for_counting()) {
-            Ok(story) => {
-                if let JournalEnding::Broken(why) = &story.ending {
+    for session in &sessions {
+        match SessionTimeline::read(&session.path, TextTruncator::for_counting()) {
+            Ok(timeline) => {
+                if let JournalEnding::Broken(why) = &timeline.ending {
                     terminal_output::print_error(&format!(
                         "`{}` counts only as far as it is as it was written: {why}",
-                        meant.name
+                        session.name
                     ));
                     code = ExitCode::FAILURE;
                 }
-                tally.add(&story);
+                totals.add(&timeline);
             }
             // The fault of an explicitly named session is an error.
             Err(fault) if !args.sessions.is_empty() => return Err(CliFault::usage(fault.to_string())),
             Err(fault) => {
                 terminal_output::print_error(&format!(
                     "`{}` does not count: {}",
-                    meant.name,
+                    session.name,
                     describe_journal_fault(&fault)
                 ));
                 code = ExitCode::FAILURE;
@@ -50,12 +50,12 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, CliFault> {
         }
     }
     if args.json {
-        terminal_output::print_text(&tally.to_json().to_string())?;
-    } else if meant.is_empty() {
+        terminal_output::print_text(&totals.to_json().to_string())?;
+    } else if sessions.is_empty() {
         terminal_output::print_hint(&format!("there are no such sessions in `{}`", directory.display()));
     } else {
-        let look = terminal_output::terminal_width().map_or(TableStyle::Plain, TableStyle::Charts);
-        terminal_output::print_styled(&table::render(&tally, look))?;
+        let style = terminal_output::terminal_width().map_or(TableStyle::Plain, TableStyle::Charts);
+        terminal_output::print_styled(&table::render(&totals, style))?;
     }
     Ok(code)
 }
@@ -68,7 +68,7 @@ fn select_sessions(directory: &Path, args: &StatsArgs) -> Result<Vec<ResolvedSes
     if let Some(days) = args.since {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let first = now.saturating_sub(DAY.saturating_mul(u32::try_from(days).unwrap_or(u32::MAX)));
-        all.retain(|meant| start_millis(&meant.name).is_some_and(|began| began >= first.as_millis()));
+        all.retain(|session| start_millis(&session.name).is_some_and(|began| began >= first.as_millis()));
     }
     Ok(all)
 }

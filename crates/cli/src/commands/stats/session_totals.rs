@@ -40,16 +40,16 @@ pub(super) struct ToolTotals {
 
 impl SessionTotals {
     /// Adds a session.
-    pub(super) fn add(&mut self, story: &SessionTimeline) {
+    pub(super) fn add(&mut self, timeline: &SessionTimeline) {
         self.sessions += 1;
-        self.prompts += story.prompt_count() as u64;
-        for (moment, call) in story.calls() {
-            entry_or_others(&mut self.tools, &call.tool).add(call, moment.after);
+        self.prompts += timeline.prompt_count() as u64;
+        for (event, call) in timeline.calls() {
+            entry_or_others(&mut self.tools, &call.tool).add(call, event.after);
         }
-        let (requests, usage) = story.total_usage();
+        let (requests, usage) = timeline.total_usage();
         self.requests += requests;
         self.usage.add(&usage);
-        let spans = wait_spans(story);
+        let spans = wait_spans(timeline);
         for (sum, waiting) in self.waited_ms.iter_mut().zip(WaitKind::ALL) {
             *sum = sum.saturating_add(total_wait(&spans, waiting));
         }

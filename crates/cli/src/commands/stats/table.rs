@@ -31,36 +31,36 @@ pub(super) enum TableStyle {
     Plain,
 }
 
-pub(super) fn render(tally: &SessionTotals, look: TableStyle) -> String {
-    let sessions = pluralize(tally.sessions, "session");
-    let (prompts, calls) = (pluralize(tally.prompts, "prompt"), pluralize(tally.calls(), "call"));
+pub(super) fn render(totals: &SessionTotals, style: TableStyle) -> String {
+    let sessions = pluralize(totals.sessions, "session");
+    let (prompts, calls) = (pluralize(totals.prompts, "prompt"), pluralize(totals.calls(), "call"));
     let mut text = format!("{sessions}, {prompts}, {calls}\n\n");
-    write_tools(&mut text, tally, look);
-    write_failures(&mut text, tally);
-    let usage = &tally.usage;
+    write_tools(&mut text, totals, style);
+    write_failures(&mut text, totals);
+    let usage = &totals.usage;
     let share = usage.cached.saturating_mul(100).checked_div(usage.input).unwrap_or_default();
     let [input, cached, output] = [usage.input, usage.cached, usage.output].map(format_count);
     let _infallible = writeln!(
         text,
         "{NAME}tokens{NAME:#}   {input} in, {cached} of them cached ({share} %), {output} out"
     );
-    let answers = tally.tools.values().map(|tool| tool.bytes).fold(0, u64::saturating_add);
-    let (sent, requests) = (format_bytes(usage.bytes), pluralize(tally.requests, "request"));
+    let answers = totals.tools.values().map(|tool| tool.bytes).fold(0, u64::saturating_add);
+    let (sent, requests) = (format_bytes(usage.bytes), pluralize(totals.requests, "request"));
     let _infallible = writeln!(
         text,
         "{NAME}sent{NAME:#}     {sent} in {requests}; tools answered with {}\n",
         format_bytes(answers)
     );
-    write_waits(&mut text, tally, look);
+    write_waits(&mut text, totals, style);
     text
 }
 
-fn write_tools(text: &mut String, tally: &SessionTotals, look: TableStyle) {
-    let ranked = tally.ranked_tools();
+fn write_tools(text: &mut String, totals: &SessionTotals, style: TableStyle) {
+    let ranked = totals.ranked_tools();
     let names = ranked.iter().map(|(name, _)| tool_label(name).chars().count());
     let width = names.max().unwrap_or_default().clamp(4, MAX_NAME_CHARS);
     let head = format_row(["CALLS", "OK", "FAILED", "P50", "P95", "P99"]);
-    let charts = ChartColumns::fitting(look, width + head.len());
+    let charts = ChartColumns::fitting(style, width + head.len());
     let _infallible = writeln!(text, "{FAINT}{:<width$}{head}{}{FAINT:#}", "TOOL", charts.heading());
     let most = ranked.first().map_or(0, |(_, tool)| tool.calls());
     for (name, tool) in ranked {
@@ -89,8 +89,8 @@ enum ChartColumns {
 
 impl ChartColumns {
     /// Selects the charts that fit beside `used` columns.
-    fn fitting(look: TableStyle, used: usize) -> Self {
-        let TableStyle::Charts(width) = look else { return Self::None };
+    fn fitting(style: TableStyle, used: usize) -> Self {
+        let TableStyle::Charts(width) = style else { return Self::None };
         let room = width.saturating_sub(used + 2 + HISTOGRAM_HEADING.len());
         match room.saturating_sub(3) {
             blocks @ MIN_BAR_BLOCKS.. => Self::HistogramAndBar(blocks.min(MAX_BAR_BLOCKS)),
@@ -112,7 +112,9 @@ impl ChartColumns {
         let charts = match self {
             Self::None => return String::new(),
             Self::Histogram => spread,
-            Self::HistogramAndBar(blocks) => format!("{spread}  {}", bar_chart(tool.calls(), most, blocks as u64)),
+            Self::HistogramAndBar(blocks) => {
+                format!("{spread}  {}", bar_chart(tool.calls(), most, blocks as u64))
+            }
         };
         format!("  {CHART}{}{CHART:#}", charts.trim_end())
     }
@@ -121,13 +123,17 @@ impl ChartColumns {
 /// Truncates and escapes the name of a tool, which may be any text that a model sent.
 fn tool_label(name: &str) -> String {
     let name = terminal_output::to_one_line(name);
-    if name.chars().count() <= MAX_NAME_CHARS { name } else { name.chars().take(MAX_NAME_CHARS - 1).chain(['…']).collect() }
+    if name.chars().count() <= MAX_NAME_CHARS {
+        name
+    } else {
+        name.chars().take(MAX_NAME_CHARS - 1).chain(['…']).collect()
+    }
 }
 
 /// Lists the kinds of failures.
-fn write_failures(text: &mut String, tally: &SessionTotals) {
+fn write_failures(text: &mut String, totals: &SessionTotals) {
     let failed: Vec<(&str, &ToolTotals)> =
-        tally.ranked_tools().into_iter().filter(|(_, tool)| !tool.failed.is_empty()).collect();
+        totals.ranked_tools().into_iter().filter(|(_, tool)| !tool.failed.is_empty()).collect();
     for (name, tool) in &failed {
         let mut kinds: Vec<(&String, &u64)> = tool.failed.iter().collect();
         kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -144,10 +150,10 @@ fn write_failures(text: &mut String, tally: &SessionTotals) {
 }
 
 /// Formats the waiting times for the model, people and tools.
-fn write_waits(text: &mut String, tally: &SessionTotals, look: TableStyle) {
-    let most = tally.waited_ms.iter().copied().max().unwrap_or_default();
-    for (waiting, took) in WaitKind::ALL.into_iter().zip(tally.waited_ms) {
-        let bar = match look {
+fn write_waits(text: &mut String, totals: &SessionTotals, style: TableStyle) {
+    let most = totals.waited_ms.iter().copied().max().unwrap_or_default();
+    for (waiting, took) in WaitKind::ALL.into_iter().zip(totals.waited_ms) {
+        let bar = match style {
             TableStyle::Charts(_) if took > 0 => {
                 format!("  {CHART}{}{CHART:#}", bar_chart(took, most, MAX_BAR_BLOCKS as u64))
             }

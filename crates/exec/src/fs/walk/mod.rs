@@ -120,7 +120,7 @@ struct SharedWalk<'a> {
 
 impl<'a> SharedWalk<'a> {
     fn new(
-        door: &'a ConfinedFs,
+        fs: &'a ConfinedFs,
         start: &FileHandle,
         options: &WalkOptions,
         stop: &'a (dyn Fn() -> bool + Sync),
@@ -137,7 +137,7 @@ impl<'a> SharedWalk<'a> {
         Ok(Self {
             start: fd,
             prefix,
-            deny: door.deny(),
+            deny: fs.deny(),
             budget: IgnoreBudget::default(),
             ignore: options.ignore,
             max_depth: options.max_depth.unwrap_or(usize::MAX),
@@ -148,11 +148,11 @@ impl<'a> SharedWalk<'a> {
         })
     }
 
-    fn ancestor_rules(&self, door: &ConfinedFs, start: &FileHandle) -> Option<Arc<IgnoreRules>> {
+    fn ancestor_rules(&self, fs: &ConfinedFs, start: &FileHandle) -> Option<Arc<IgnoreRules>> {
         match self.ignore {
             IgnoreFiles::Everything => None,
             IgnoreFiles::Respect => {
-                let (root, _) = door.reach().locate(start.path()).ok()?;
+                let (root, _) = fs.reach().locate(start.path()).ok()?;
                 IgnoreRules::for_ancestors(start, root.path(), (self.deny, &self.budget))
             }
         }

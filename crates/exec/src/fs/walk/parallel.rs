@@ -9,7 +9,7 @@ use super::super::ignore_rules::SpecialNames;
 use super::super::{WalkEntry, sys};
 use super::directory_entries::{EntryNames, EntryVisits};
 use super::work_queue::{EntryChunk, WalkQueue, WalkTask};
-use super::{PendingDirectory, ENTRIES_PER_STOP_CHECK, SharedWalk, WalkControl};
+use super::{ENTRIES_PER_STOP_CHECK, PendingDirectory, SharedWalk, WalkControl};
 
 /// The number of entries of a directory held at once, which bounds the memory for a huge directory.
 const CHUNK_ENTRIES: usize = 1024;
@@ -64,9 +64,9 @@ impl<'q, 'w, 'a, V: FnMut(&WalkEntry<'_>) -> WalkControl> WalkWorker<'q, 'w, 'a,
         let walk = self.walk;
         let Some(fd) = walk.open_directory(&dir.path) else { return };
         let fd = Arc::new(fd);
-        let settled = OnceCell::new();
+        let dir_with_rules = OnceCell::new();
         let chunk = |names, special| {
-            let dir = settled.get_or_init(|| {
+            let dir = dir_with_rules.get_or_init(|| {
                 let mut dir = dir.clone();
                 walk.add_rules(&mut dir, fd.as_fd(), special);
                 Arc::new(dir)
@@ -105,7 +105,9 @@ impl<'q, 'w, 'a, V: FnMut(&WalkEntry<'_>) -> WalkControl> WalkWorker<'q, 'w, 'a,
         let here = self.visits.enter(&chunk.dir, &chunk.fd);
         // ends: each entry is claimed once
         while let Some(index) = chunk.claim() {
-            if self.walk.is_halted() || (index.is_multiple_of(ENTRIES_PER_STOP_CHECK) && self.walk.should_stop()) {
+            if self.walk.is_halted()
+                || (index.is_multiple_of(ENTRIES_PER_STOP_CHECK) && self.walk.should_stop())
+            {
                 return;
             }
             if let Some(dir) = self.visits.visit(&here, &chunk.names, index) {

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use super::super::{WalkEntry, sys};
 use super::directory_entries::{EntryNames, EntryVisits};
-use super::{PendingDirectory, ENTRIES_PER_STOP_CHECK, SharedWalk, WalkControl};
+use super::{ENTRIES_PER_STOP_CHECK, PendingDirectory, SharedWalk, WalkControl};
 
 /// Sorting needs all names at once, so a larger directory is cut off and counted as unreadable.
 const MAX_NAMES: usize = 1_000_000;

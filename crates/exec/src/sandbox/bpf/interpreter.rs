@@ -24,16 +24,16 @@ pub(crate) struct SeccompCall {
 
 /// Runs `program`. Panics where the kernel would have rejected it.
 #[expect(clippy::cast_possible_truncation, reason = "a word is one half of an argument")]
-pub(crate) fn run(program: &[BpfInstruction], told: &SeccompCall) -> BpfOutcome {
+pub(crate) fn run(program: &[BpfInstruction], call: &SeccompCall) -> BpfOutcome {
     let ip = [0; 2];
-    let args = told.args.iter().flat_map(|&arg| [arg as u32, (arg >> 32) as u32]);
-    let words: Vec<u32> = [told.number, told.arch].into_iter().chain(ip).chain(args).collect();
+    let args = call.args.iter().flat_map(|&arg| [arg as u32, (arg >> 32) as u32]);
+    let words: Vec<u32> = [call.number, call.arch].into_iter().chain(ip).chain(args).collect();
     let (mut at, mut accumulator) = (0, 0);
     // ends: every instruction leads forward
     for steps in 1.. {
         let BpfInstruction { code: op, jt, jf, k } = program[at];
         at += 1;
-        let mut ask = |holds: bool| at += usize::from(if holds { jt } else { jf });
+        let mut branch = |holds: bool| at += usize::from(if holds { jt } else { jf });
         if op == code(libc::BPF_RET | libc::BPF_K) {
             return BpfOutcome { answer: k, steps };
         } else if op == code(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) {
@@ -44,13 +44,13 @@ pub(crate) fn run(program: &[BpfInstruction], told: &SeccompCall) -> BpfOutcome 
         } else if op == code(libc::BPF_JMP | libc::BPF_JA) {
             at += k as usize;
         } else if op == code(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) {
-            ask(accumulator == k);
+            branch(accumulator == k);
         } else if op == code(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) {
-            ask(accumulator >= k);
+            branch(accumulator >= k);
         } else if op == code(libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K) {
-            ask(accumulator > k);
+            branch(accumulator > k);
         } else if op == code(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) {
-            ask(accumulator & k != 0);
+            branch(accumulator & k != 0);
         } else {
             panic!("no such instruction: {op:#x}");
         }

@@ -221,9 +221,7 @@ fn judge_object(rest: &[&[u8]]) -> LandingVerdict {
     }
     let form = match rest {
         [name, ..] if name.starts_with(b"incoming-") => return LandingVerdict::Junk,
-        [two, rest]
-            if two.len() == 2 && is_hex(two) && matches!(rest.len(), 38 | 62) && is_hex(rest) =>
-        {
+        [two, rest] if two.len() == 2 && is_hex(two) && matches!(rest.len(), 38 | 62) && is_hex(rest) => {
             ContentForm::LooseObject
         }
         // Data that git can compute itself, and would trust even if it is wrong.
@@ -326,9 +324,12 @@ impl ContentForm {
             Self::Promisor => LandingPhase::PromisorMarkers,
             Self::LooseObject | Self::Pack => LandingPhase::Objects,
             Self::PackIndex => LandingPhase::PackIndexes,
-            Self::OperationFile | Self::Reflog | Self::Text | Self::Rerere | Self::ObjectIds | Self::BranchOrId => {
-                LandingPhase::OtherFiles
-            }
+            Self::OperationFile
+            | Self::Reflog
+            | Self::Text
+            | Self::Rerere
+            | Self::ObjectIds
+            | Self::BranchOrId => LandingPhase::OtherFiles,
             Self::Commondir | Self::Gitdir => LandingPhase::OtherFiles,
             Self::PackedRefs => LandingPhase::PackedRefs,
             Self::Ref => LandingPhase::Refs,

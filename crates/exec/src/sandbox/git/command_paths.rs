@@ -64,12 +64,16 @@ impl CommandText<'_> {
         self.named_paths(TextUse::Setting)
     }
 
-    fn named_paths(self, of: TextUse) -> NamedPaths {
+    fn named_paths(self, text_use: TextUse) -> NamedPaths {
         let mut reader =
-            CommandReader { text_use: of, home: self.home, roots: self.bases, found: NamedPaths::default() };
-        if of == TextUse::Command || of == TextUse::Setting && looks_like_path(self.text) {
+            CommandReader { text_use, home: self.home, roots: self.bases, found: NamedPaths::default() };
+        if text_use == TextUse::Command || text_use == TextUse::Setting && looks_like_path(self.text) {
             // A path with spaces needs no quotes.
-            let whole = PathWord { text: self.text, follows_substitution: false, may_be_missing: reader.may_be_missing(self.text) };
+            let whole = PathWord {
+                text: self.text,
+                follows_substitution: false,
+                may_be_missing: reader.may_be_missing(self.text),
+            };
             reader.record_path_word(whole, self.bases);
         }
         reader.read_text(self.text, self.bases, &ShellVariables::default(), MAX_SCRIPT_NESTING);
@@ -124,7 +128,10 @@ impl CommandReader<'_> {
                 ScriptPlace::Script | ScriptPlace::Later => module_files(before, &word.text),
             };
             for text in &modules {
-                self.record_path_word(PathWord { text, follows_substitution: false, may_be_missing: true }, &bases);
+                self.record_path_word(
+                    PathWord { text, follows_substitution: false, may_be_missing: true },
+                    &bases,
+                );
             }
             if modules.is_empty() && self.found.files.len() < MAX_PATHS_PER_TEXT {
                 for text in variables.expansions(&word.text) {
@@ -150,9 +157,9 @@ impl CommandReader<'_> {
 
     /// Records a word, its parts, and the directory that it names.
     fn record_word(&mut self, word: &UnexpandedWord, role: WordRole, bases: &[PathBuf]) {
-        let (text, is_behind) = (word.text.as_slice(), word.follows_substitution);
+        let (text, follows_substitution) = (word.text.as_slice(), word.follows_substitution);
         let has = |mark| text.contains(&mark);
-        let missing = match (self.text_use, role.script_place) {
+        let may_be_missing = match (self.text_use, role.script_place) {
             (TextUse::Setting, _) => looks_like_script(text),
             (_, ScriptPlace::Script) => true,
             (_, ScriptPlace::Argument) if role.is_program => has(b'/'),
@@ -161,7 +168,7 @@ impl CommandReader<'_> {
             (_, ScriptPlace::Argument) => has(b'/'),
         };
         if self.text_use != TextUse::Setting || looks_like_path(text) {
-            self.record_path_word(PathWord { text, follows_substitution: is_behind, may_be_missing: missing }, bases);
+            self.record_path_word(PathWord { text, follows_substitution, may_be_missing }, bases);
         }
         let is_file = |base: &PathBuf| {
             let path = expand_path(without_variable(text), base, self.home);
@@ -179,13 +186,19 @@ impl CommandReader<'_> {
         };
         let is_script = role.script_offset.is_some() || role.script_place == ScriptPlace::Script;
         if role.script_offset.is_some() {
-            self.record_path_word(PathWord { text: script, follows_substitution: is_behind, may_be_missing: true }, bases);
+            self.record_path_word(
+                PathWord { text: script, follows_substitution, may_be_missing: true },
+                bases,
+            );
         }
         if is_script && role.finds_modules {
             self.record_module_files(script, bases);
         }
         if let Some((_, value)) = assignment(text).filter(|(name, _)| SCRIPT_VARIABLES.contains(name)) {
-            self.record_path_word(PathWord { text: value, follows_substitution: false, may_be_missing: true }, bases);
+            self.record_path_word(
+                PathWord { text: value, follows_substitution: false, may_be_missing: true },
+                bases,
+            );
         }
         // `grep python src/*.rs` runs nothing in `src`.
         let runs = matches!(role.directory, DirectoryUse::EntryFile | DirectoryUse::AllFiles);
@@ -197,7 +210,7 @@ impl CommandReader<'_> {
 
     /// Records a part of a word, and the value of an option in it.
     fn record_piece(&mut self, piece: WordPiece<'_>, bases: &[PathBuf]) {
-        let WordPiece { text, follows_substitution: is_behind, is_value } = piece;
+        let WordPiece { text, follows_substitution, is_value } = piece;
         let part = match text.iter().position(|&byte| byte != b'-') {
             Some(0) => text.strip_prefix(b"@").unwrap_or(text),
             // `${x:-./value}`
@@ -208,8 +221,8 @@ impl CommandReader<'_> {
         };
         let is_loose = self.text_use != TextUse::Setting && (is_value || text.starts_with(b"-"));
         if is_loose || looks_like_path(part) {
-            let missing = self.may_be_missing(part) || is_behind && part.contains(&b'/');
-            self.record_path_word(PathWord { text: part, follows_substitution: is_behind, may_be_missing: missing }, bases);
+            let may_be_missing = self.may_be_missing(part) || follows_substitution && part.contains(&b'/');
+            self.record_path_word(PathWord { text: part, follows_substitution, may_be_missing }, bases);
         }
     }
 
@@ -280,8 +293,11 @@ impl CommandReader<'_> {
         let has_suffix = MODULE_SUFFIXES.iter().any(|suffix| script.ends_with(suffix.as_bytes()));
         for suffix in MODULE_SUFFIXES.iter().filter(|_| !has_suffix && !script.ends_with(b"/")) {
             let text = [script, suffix.as_bytes()].concat();
-            let missing = *suffix == ".js" && script.contains(&b'/');
-            self.record_path_word(PathWord { text: &text, follows_substitution: false, may_be_missing: missing }, bases);
+            let may_be_missing = *suffix == ".js" && script.contains(&b'/');
+            self.record_path_word(
+                PathWord { text: &text, follows_substitution: false, may_be_missing },
+                bases,
+            );
         }
     }
 
@@ -297,10 +313,10 @@ impl CommandReader<'_> {
         for directory in
             bases.iter().filter_map(|base| expand_path(above, base, self.home)).collect::<Vec<_>>()
         {
-            let is_small = self.is_protectable(&directory);
+            let is_protectable = self.is_protectable(&directory);
             let is_any = name.iter().all(|&byte| byte == b'*');
             // Each file is reported; a protected directory needs no list.
-            if is_small && self.text_use == TextUse::Hook || !is_small && !is_any {
+            if is_protectable && self.text_use == TextUse::Hook || !is_protectable && !is_any {
                 let found = wildcard::matching_entries(&directory, name).into_iter();
                 let found =
                     found.map(|path| if rest.is_empty() { path } else { path.join(OsStr::from_bytes(rest)) });
@@ -327,7 +343,9 @@ impl CommandReader<'_> {
             let entries = ENTRY_FILES.iter().map(|name| path.join(name));
             match role {
                 DirectoryUse::AllFiles => self.protect_directory(path),
-                DirectoryUse::EntryFile if is_there && self.is_protectable(&path) => self.protect_directory(path),
+                DirectoryUse::EntryFile if is_there && self.is_protectable(&path) => {
+                    self.protect_directory(path)
+                }
                 DirectoryUse::EntryFile if is_there => self.found.files.extend(entries),
                 DirectoryUse::MaybeEntryFile if is_there => {
                     self.found.files.extend(entries.filter(|path| kind(path).is_some()));
@@ -349,34 +367,39 @@ impl CommandReader<'_> {
     }
 
     /// Records a word if it is a file, or could be created as one.
-    fn record_path_word(&mut self, PathWord { text, follows_substitution: is_behind, may_be_missing: missing }: PathWord<'_>, bases: &[PathBuf]) {
+    fn record_path_word(
+        &mut self,
+        PathWord { text, follows_substitution, may_be_missing }: PathWord<'_>,
+        bases: &[PathBuf],
+    ) {
         let word = without_variable(text);
         if word.is_empty() || word.starts_with(b"-") || word.contains(&0) || word.ends_with(b"/") {
             return;
         }
-        let missing = missing && is_plain(word);
+        let may_be_missing = may_be_missing && is_plain(word);
         for base in bases {
-            self.record_path(word, base, missing);
+            self.record_path(word, base, may_be_missing);
             if let Some(below) = word.strip_prefix(b"/").filter(|_| !is_there(word)) {
-                self.record_path(below, base, missing && is_behind);
+                self.record_path(below, base, may_be_missing && follows_substitution);
             }
         }
     }
 
-    fn record_path(&mut self, word: &[u8], base: &Path, missing: bool) {
+    fn record_path(&mut self, word: &[u8], base: &Path, may_be_missing: bool) {
         let Some(path) = expand_path(word, base, self.home) else { return };
-        let turns = dotdot_directories(word, base, self.home);
+        let dotdot_dirs = dotdot_directories(word, base, self.home);
         // A link before a `..` leads elsewhere.
-        let real =
-            crate::fs::canonicalize(&base.join(OsStr::from_bytes(word))).ok().filter(|_| !turns.is_empty());
+        let real = crate::fs::canonicalize(&base.join(OsStr::from_bytes(word)))
+            .ok()
+            .filter(|_| !dotdot_dirs.is_empty());
         for path in std::iter::once(path).chain(real) {
             let is_taken = match kind(&path) {
                 Some(FileType::Directory) => false,
                 Some(_) => true,
-                None => missing,
+                None => may_be_missing,
             };
             // Another spelling of the path may leave another directory.
-            self.found.dotdot_dirs.extend(turns.iter().filter(|_| is_taken).cloned());
+            self.found.dotdot_dirs.extend(dotdot_dirs.iter().filter(|_| is_taken).cloned());
             if is_taken && !self.found.files.contains(&path) {
                 self.found.files.push(path);
             }
@@ -387,7 +410,8 @@ impl CommandReader<'_> {
 /// Returns true if a path without a suffix lies where builds and package managers write: `rm -rf target/debug` runs
 /// nothing there.
 fn is_built(word: &[u8]) -> bool {
-    let is_output = |name: &[u8]| BUILD_DIRECTORIES.contains(&name) || is_third_party(OsStr::from_bytes(name));
+    let is_output =
+        |name: &[u8]| BUILD_DIRECTORIES.contains(&name) || is_third_party(OsStr::from_bytes(name));
     !has_suffix(word) && word.split(|&byte| byte == b'/').any(is_output)
 }
 

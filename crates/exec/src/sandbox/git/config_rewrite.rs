@@ -32,7 +32,7 @@ pub(super) fn rewrite(
 ) -> RewrittenConfig {
     let (entries, mut complete) = parse_entries(text);
     let mut text = String::new();
-    let mut under = None;
+    let mut last_header = None;
     let is_kept = |entry: &GitConfigEntry| harmless(entry, &inside) && !names_repository_near(entry, &near);
     let is_address =
         |entry: &&GitConfigEntry| entry.section == "remote" && entry.key == "url" && is_kept(entry);
@@ -47,9 +47,9 @@ pub(super) fn rewrite(
             Some(name) => format!("[{} \"{name}\"]\n", entry.section),
             None => format!("[{}]\n", entry.section),
         };
-        if under.as_ref() != Some(&header) {
+        if last_header.as_ref() != Some(&header) {
             text.push_str(&header);
-            under = Some(header);
+            last_header = Some(header);
         }
         text.push_str(&format!("\t{} = {}\n", entry.key, entry.value));
     }

@@ -41,7 +41,9 @@ impl ContentForm {
     pub(super) fn check(self) -> ContentCheck {
         match self {
             Self::Ref | Self::Head | Self::BranchOrId | Self::Commondir | Self::Gitdir => ContentCheck::Whole,
-            Self::ObjectIds | Self::Config | Self::PackedRefs | Self::OperationFile | Self::Promisor => ContentCheck::Whole,
+            Self::ObjectIds | Self::Config | Self::PackedRefs | Self::OperationFile | Self::Promisor => {
+                ContentCheck::Whole
+            }
             Self::Reflog | Self::Text | Self::Rerere | Self::Index => ContentCheck::Start,
             Self::LooseObject | Self::Pack | Self::PackIndex => ContentCheck::Start,
         }
@@ -197,7 +199,8 @@ pub(super) fn is_ref_name_parts(parts: &[&[u8]]) -> bool {
     let length: usize = parts.iter().map(|part| part.len() + 1).sum();
     // The name must not look like an option, as in `git log -x`. Git itself refuses to create such a branch.
     let option = |number: usize, part: &[u8]| number <= 1 && part.starts_with(b"-");
-    length < 1000 && parts.iter().enumerate().all(|(number, part)| is_ref_component(part) && !option(number, part))
+    length < 1000
+        && parts.iter().enumerate().all(|(number, part)| is_ref_component(part) && !option(number, part))
 }
 
 fn is_ref_component(part: &[u8]) -> bool {

@@ -8,10 +8,10 @@ pub(super) fn result_length(delta: &[u8]) -> Option<u64> {
 
 /// Applies `delta` to `base`. Returns `None` if it does not fit, if the result has another length than stated, or if
 /// it is longer than `most`.
-pub(super) fn apply(base: &[u8], delta: &[u8], most: usize) -> Option<Vec<u8>> {
+pub(super) fn apply(base: &[u8], delta: &[u8], max_length: usize) -> Option<Vec<u8>> {
     let (from, at) = read_varint(delta, 0)?;
     let (to, mut at) = read_varint(delta, at)?;
-    let to = usize::try_from(to).ok().filter(|to| *to <= most)?;
+    let to = usize::try_from(to).ok().filter(|to| *to <= max_length)?;
     (from == base.len() as u64).then_some(())?;
     let mut result = Vec::with_capacity(to);
     // ends: each step takes a byte of `delta`
@@ -40,9 +40,9 @@ pub(super) fn apply(base: &[u8], delta: &[u8], most: usize) -> Option<Vec<u8>> {
 }
 
 /// Reads a number of which only the bytes selected by `which` are stored.
-fn read_selected_bytes(delta: &[u8], at: &mut usize, which: u8) -> Option<usize> {
+fn read_selected_bytes(delta: &[u8], at: &mut usize, selected: u8) -> Option<usize> {
     let mut value = 0;
-    for place in (0..4).filter(|place| which & 1 << place != 0) {
+    for place in (0..4).filter(|place| selected & 1 << place != 0) {
         value |= usize::from(*delta.get(*at)?) << (8 * place);
         *at += 1;
     }

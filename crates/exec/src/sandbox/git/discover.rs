@@ -49,9 +49,9 @@ pub(crate) fn find_repositories<'a>(
             break;
         }
     }
-    let DiscoveredRepositories { repositories, read_only: closed, bare, .. } = &mut found;
+    let DiscoveredRepositories { repositories, read_only, bare, .. } = &mut found;
     let is_known = |at: &PathBuf| {
-        closed.iter().chain(repositories.iter().map(|known| &known.at)).any(|known| at.starts_with(known))
+        read_only.iter().chain(repositories.iter().map(|known| &known.at)).any(|known| at.starts_with(known))
     };
     bare.retain(|at| !is_known(at));
     found
@@ -112,7 +112,8 @@ impl DiscoveredRepositories {
                     FileType::RegularFile => {
                         let text = sys::read_small_file(dir, Path::new(".git"), MAX_POINTER_BYTES);
                         text.and_then(|text| {
-                            verified_git_directory(&text, tree).or_else(|| writable_git_directory(&parse_pointer(&text, tree)?, writable))
+                            verified_git_directory(&text, tree)
+                                .or_else(|| writable_git_directory(&parse_pointer(&text, tree)?, writable))
                         })
                     }
                     FileType::Symlink => writable_git_directory(&tree.join(".git"), writable),

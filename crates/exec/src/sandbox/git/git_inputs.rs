@@ -60,7 +60,8 @@ const HOOK_NAMES: &[&str] = &[
     "post-index-change",
 ];
 /// Names in a git directory that may be links.
-const LINKABLE_NAMES: &[&str] = &["config", "config.worktree", "hooks", "info", "info/attributes", "attributes"];
+const LINKABLE_NAMES: &[&str] =
+    &["config", "config.worktree", "hooks", "info", "info/attributes", "attributes"];
 
 /// The files of one repository.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -131,7 +132,10 @@ impl GitInputs {
     pub(crate) fn host_file(&self, path: &Path) -> Option<HostFile> {
         let is = |known: &PathBuf| path.starts_with(known);
         let is_link = self.links.iter().any(|link| link == path);
-        if is_link || self.configuration.iter().any(|(known, _)| is(known)) || self.real_paths.0.iter().any(is) {
+        if is_link
+            || self.configuration.iter().any(|(known, _)| is(known))
+            || self.real_paths.0.iter().any(is)
+        {
             return Some(HostFile::configuration("use git here"));
         }
         let is_code = self.code.iter().any(is) || self.real_paths.1.iter().any(is);
@@ -146,7 +150,8 @@ impl GitInputs {
             ("init", "templatedir") => {
                 let paths = bases.iter().filter_map(|base| expand_path(&value.value, base, home));
                 self.configuration.extend(paths.map(|path| (path, MissingConfigAction::SetAside)));
-                self.dotdot_dirs.extend(bases.iter().flat_map(|base| dotdot_directories(&value.value, base, home)));
+                self.dotdot_dirs
+                    .extend(bases.iter().flat_map(|base| dotdot_directories(&value.value, base, home)));
             }
             ("remote", "url" | "pushurl") => self.watch_remote(text),
             // Usually the name of a remote.
@@ -155,7 +160,9 @@ impl GitInputs {
         }
         match value_use(value) {
             ValueUse::Program => {
-                self.protect_named_paths(CommandText { text: command_in_value(&value.value), ..text }.paths_of_command());
+                self.protect_named_paths(
+                    CommandText { text: command_in_value(&value.value), ..text }.paths_of_command(),
+                );
             }
             ValueUse::Unknown => self.protect_named_paths(text.paths_of_setting()),
             ValueUse::PlainData => {}
@@ -164,10 +171,10 @@ impl GitInputs {
     }
 
     /// Protects the paths that a value names.
-    fn protect_named_paths(&mut self, NamedPaths { files, directories, dotdot_dirs: turns }: NamedPaths) {
+    fn protect_named_paths(&mut self, NamedPaths { files, directories, dotdot_dirs }: NamedPaths) {
         self.configuration.extend(files.into_iter().map(|path| (path, MissingConfigAction::SetAside)));
         self.configuration.extend(directories.into_iter().map(|path| (path, MissingConfigAction::Occupied)));
-        self.dotdot_dirs.extend(turns);
+        self.dotdot_dirs.extend(dotdot_dirs);
     }
 
     /// Watches the location of a remote that has no repository yet: git runs the hooks of one that a command creates.
@@ -206,7 +213,8 @@ impl GitInputs {
         for directory in &directories {
             // A directory that cannot be protected as a whole: the tree itself, or one of its ancestors.
             if bases.iter().any(|base| base.starts_with(directory)) {
-                let hooks = HOOK_NAMES.iter().map(|name| (directory.join(name), MissingConfigAction::SetAside));
+                let hooks =
+                    HOOK_NAMES.iter().map(|name| (directory.join(name), MissingConfigAction::SetAside));
                 self.configuration.extend(hooks);
             }
             self.configuration.push((directory.clone(), MissingConfigAction::Occupied));

@@ -62,9 +62,16 @@ pub(crate) struct LandedChanges {
 impl GitLayer {
     /// Creates a layer over `repository` for a run that is about to start.
     pub(crate) fn new(repository: Repository, upper: PathBuf) -> Self {
-        let began = now_nanos();
+        let start_nanos = now_nanos();
         let indexes = HostGitDir::open(&repository.at).map(|host| open_indexes(&host)).unwrap_or_default();
-        Self { repository, upper, start_nanos: began, landed_files: BTreeMap::new(), indexes, last_empty_upper: None }
+        Self {
+            repository,
+            upper,
+            start_nanos,
+            landed_files: BTreeMap::new(),
+            indexes,
+            last_empty_upper: None,
+        }
     }
 
     /// Returns true if there may be changes to land. This is called often, so an empty directory is not listed again
@@ -79,7 +86,8 @@ impl GitLayer {
         let Ok(upper) = UpperDir::open(&self.upper) else { return true };
         let (times, empty) = (upper.change_times(), upper.is_empty() == Ok(true));
         // A change within the same clock tick as the last one would leave no trace.
-        let settled = |times: &[i128; 2]| empty && times.iter().all(|time| time + SETTLED_AGE_NANOS < now_nanos());
+        let settled =
+            |times: &[i128; 2]| empty && times.iter().all(|time| time + SETTLED_AGE_NANOS < now_nanos());
         self.last_empty_upper = times.ok().filter(settled).map(|times| (upper, times));
         !empty
     }
@@ -259,16 +267,16 @@ impl LandingReport {
     }
 
     /// Records a file that was changed on both sides.
-    pub(super) fn conflict(&mut self, told: String) {
+    pub(super) fn conflict(&mut self, description: String) {
         if self.conflicts.len() < MAX_RECORDED_NAMES {
-            self.conflicts.insert(told);
+            self.conflicts.insert(description);
         }
     }
 
     /// Records a failure, once.
-    pub(super) fn fault(&mut self, told: String) {
-        if self.faults.len() < MAX_RECORDED_NAMES && !self.faults.contains(&told) {
-            self.faults.push(told);
+    pub(super) fn fault(&mut self, description: String) {
+        if self.faults.len() < MAX_RECORDED_NAMES && !self.faults.contains(&description) {
+            self.faults.push(description);
         }
     }
 

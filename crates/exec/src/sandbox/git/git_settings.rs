@@ -44,10 +44,10 @@ impl GitSettings {
     /// linked working tree also has an `own` git directory.
     pub(crate) fn load(git: &Path, own: Option<&Path>, home: Option<&Path>) -> Self {
         let mut settings = Self::default();
-        let mut waiting: VecDeque<PathBuf> = scopes(git, home).into();
-        waiting.extend(own.map(|own| own.join("config.worktree")));
+        let mut queued_files: VecDeque<PathBuf> = scopes(git, home).into();
+        queued_files.extend(own.map(|own| own.join("config.worktree")));
         // ends: each file is read once, and only so many are
-        while let Some(file) = waiting.pop_front() {
+        while let Some(file) = queued_files.pop_front() {
             if settings.files.contains(&file) {
                 continue;
             }
@@ -68,9 +68,13 @@ impl GitSettings {
                 settings.incomplete_reason = Some(format!("`{}` has a syntax error", file.display()));
                 continue;
             };
-            values
-                .extend(values.iter().flat_map(|value| settings_in_command(&value.value, MAX_COMMAND_NESTING)).collect::<Vec<_>>());
-            settings.queue_includes(&file, &values, home, &mut waiting);
+            values.extend(
+                values
+                    .iter()
+                    .flat_map(|value| settings_in_command(&value.value, MAX_COMMAND_NESTING))
+                    .collect::<Vec<_>>(),
+            );
+            settings.queue_includes(&file, &values, home, &mut queued_files);
             settings.values.extend(values);
         }
         settings
@@ -82,16 +86,16 @@ impl GitSettings {
         file: &Path,
         values: &[GitValue],
         home: Option<&Path>,
-        waiting: &mut VecDeque<PathBuf>,
+        queued_files: &mut VecDeque<PathBuf>,
     ) {
         let Some(above) = file.parent() else { return };
         for value in values.iter().filter(|value| value.is_include()) {
-            let turns = dotdot_directories(&value.value, above, home);
+            let dotdot_dirs = dotdot_directories(&value.value, above, home);
             // A link before a `..` leads elsewhere.
             let real = crate::fs::canonicalize(&above.join(OsStr::from_bytes(&value.value)));
-            waiting.extend(real.ok().filter(|_| !turns.is_empty()));
-            waiting.extend(expand_path(&value.value, above, home));
-            self.dotdot_dirs.extend(turns);
+            queued_files.extend(real.ok().filter(|_| !dotdot_dirs.is_empty()));
+            queued_files.extend(expand_path(&value.value, above, home));
+            self.dotdot_dirs.extend(dotdot_dirs);
         }
     }
 }

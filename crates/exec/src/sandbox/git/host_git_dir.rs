@@ -157,7 +157,9 @@ impl HostGitDir {
         let mut at = sys::beneath(self.dir.as_fd(), Path::new(""), DIRECTORY_FLAGS)?;
         for name in path {
             match rustix::fs::mkdirat(&at, name, Mode::from_bits_truncate(0o777)) {
-                Ok(()) | Err(Errno::EXIST) => at = sys::beneath(at.as_fd(), Path::new(name), DIRECTORY_FLAGS)?,
+                Ok(()) | Err(Errno::EXIST) => {
+                    at = sys::beneath(at.as_fd(), Path::new(name), DIRECTORY_FLAGS)?
+                }
                 Err(errno) => return Err(errno),
             }
         }
@@ -189,9 +191,9 @@ impl HostGitDir {
         if sys::stat_name(dir.as_fd(), name)?.is_some() {
             return Ok(HostWriteOutcome::Unchanged);
         }
-        let mut draft = GitTempFile::new(dir.as_fd(), unique_name(), Mode::from_bits_truncate(0o444))?;
-        if let Err(error) = fill(&mut draft.file) {
-            drop(draft);
+        let mut temp_file = GitTempFile::new(dir.as_fd(), unique_name(), Mode::from_bits_truncate(0o444))?;
+        if let Err(error) = fill(&mut temp_file.file) {
+            drop(temp_file);
             if is_new {
                 let (above, name) = self.open_parent(parent)?;
                 let _ = rustix::fs::unlinkat(&above, &name, AtFlags::REMOVEDIR);
@@ -200,10 +202,12 @@ impl HostGitDir {
             return if wrong { Ok(HostWriteOutcome::Kept) } else { Err(error.into()) };
         }
         if parent.ends_with("pack") {
-            rustix::fs::fdatasync(&draft.file)?;
+            rustix::fs::fdatasync(&temp_file.file)?;
         }
-        match draft.rename_into_place(name, RenameFlags::NOREPLACE) {
-            Err(HostWriteFault::Io(error)) if error.kind() == AlreadyExists => Ok(HostWriteOutcome::Unchanged),
+        match temp_file.rename_into_place(name, RenameFlags::NOREPLACE) {
+            Err(HostWriteFault::Io(error)) if error.kind() == AlreadyExists => {
+                Ok(HostWriteOutcome::Unchanged)
+            }
             other => Ok(HostWriteOutcome::Landed(other?)),
         }
     }
@@ -213,37 +217,37 @@ impl HostGitDir {
         &self,
         path: &Path,
         body: &LandingContent,
-        change: &ReplaceGuard<'_>,
+        guard: &ReplaceGuard<'_>,
     ) -> Result<HostWriteOutcome, HostWriteFault> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(HostWriteOutcome::Kept);
         };
         let dir = match self.create_directory(parent) {
-            Err(Errno::NOTDIR) => match self.remove_blocking_file(parent, change)? {
+            Err(Errno::NOTDIR) => match self.remove_blocking_file(parent, guard)? {
                 HostWriteOutcome::Removed => self.create_directory(parent)?,
                 other => return Ok(other),
             },
             Err(Errno::LOOP) => return Ok(HostWriteOutcome::Kept),
             other => other?,
         };
-        match self.judge_present(dir.as_fd(), path, body, change)? {
+        match self.judge_present(dir.as_fd(), path, body, guard)? {
             Some(HostWriteOutcome::Removed) | None => {}
             Some(put) => return Ok(put),
         }
         // Git does not take a file with this suffix for a reference.
         let mut hidden = unique_name();
         hidden.push(".lock");
-        let mut draft = GitTempFile::new(dir.as_fd(), hidden, Mode::from_bits_truncate(0o644))?;
-        write(&mut draft.file, body)?;
+        let mut temp_file = GitTempFile::new(dir.as_fd(), hidden, Mode::from_bits_truncate(0o644))?;
+        write(&mut temp_file.file, body)?;
         if parts(path).contains(&b"refs".as_slice()) || name == "packed-refs" {
-            rustix::fs::fdatasync(&draft.file)?;
+            rustix::fs::fdatasync(&temp_file.file)?;
         }
         let _lock = self.lock(dir.as_fd(), name)?;
         // Under the lock, no other git changes the file.
-        if sys::stat_name(dir.as_fd(), name)?.is_some_and(|stat| (change.is_foreign_change)(path, &stat)) {
+        if sys::stat_name(dir.as_fd(), name)?.is_some_and(|stat| (guard.is_foreign_change)(path, &stat)) {
             return Ok(HostWriteOutcome::Conflict);
         }
-        Ok(HostWriteOutcome::Landed(draft.rename_into_place(name, RenameFlags::empty())?))
+        Ok(HostWriteOutcome::Landed(temp_file.rename_into_place(name, RenameFlags::empty())?))
     }
 
     /// Appends to a file in place, as git does with a reflog.
@@ -263,7 +267,7 @@ impl HostGitDir {
         dir: BorrowedFd<'_>,
         path: &Path,
         body: &LandingContent,
-        change: &ReplaceGuard<'_>,
+        guard: &ReplaceGuard<'_>,
     ) -> Result<Option<HostWriteOutcome>, HostWriteFault> {
         let Some(name) = path.file_name() else { return Ok(Some(HostWriteOutcome::Kept)) };
         let Some(stat) = sys::stat_name(dir, name)? else { return Ok(None) };
@@ -273,9 +277,11 @@ impl HostGitDir {
             {
                 Some(HostWriteOutcome::Unchanged)
             }
-            FileType::RegularFile => (change.is_foreign_change)(path, &stat).then_some(HostWriteOutcome::Conflict),
-            FileType::Directory if change.removal == RemovalScope::Tree => {
-                Some(self.remove_tree(path, change)?)
+            FileType::RegularFile => {
+                (guard.is_foreign_change)(path, &stat).then_some(HostWriteOutcome::Conflict)
+            }
+            FileType::Directory if guard.removal == RemovalScope::Tree => {
+                Some(self.remove_tree(path, guard)?)
             }
             _ => Some(HostWriteOutcome::Kept),
         })

@@ -175,26 +175,26 @@ impl LayerLanding<'_> {
         let mut contested = HashSet::new();
         let mut wrong = HashMap::new();
         for operation in &all {
-            let group = OperationScope::new(self.upper, self.host, &operation.dir);
+            let scope = OperationScope::new(self.upper, self.host, &operation.dir);
             match &operation.fault {
                 Some(why) => {
-                    wrong.entry(group.git).or_insert_with(|| why.clone());
+                    wrong.entry(scope.git).or_insert_with(|| why.clone());
                 }
-                None if self.is_contested(operation, &group, &plan.items) => {
-                    contested.insert(group.git);
+                None if self.is_contested(operation, &scope, &plan.items) => {
+                    contested.insert(scope.git);
                 }
                 None => {}
             }
         }
         for operation in all {
-            let mut group = OperationScope::new(self.upper, self.host, &operation.dir);
-            let known = wrong.get(&group.git).cloned();
-            if known.is_none() && contested.contains(&group.git) {
+            let mut scope = OperationScope::new(self.upper, self.host, &operation.dir);
+            let known = wrong.get(&scope.git).cloned();
+            if known.is_none() && contested.contains(&scope.git) {
                 self.report.conflict(display_path(&operation.dir));
-                group.contested = true;
-                self.held_operations.push(group);
+                scope.contested = true;
+                self.held_operations.push(scope);
             } else if let Some(why) = known.or_else(|| self.land(&operation).err()) {
-                self.keep_in_sandbox(group, &operation, &why, &plan.items);
+                self.keep_in_sandbox(scope, &operation, &why, &plan.items);
                 continue;
             }
             self.report.removable.extend(operation.removable);
@@ -205,35 +205,35 @@ impl LayerLanding<'_> {
     /// Reports that an operation stays in the sandbox, unless an earlier run has reported it.
     fn keep_in_sandbox(
         &mut self,
-        group: OperationScope,
+        scope: OperationScope,
         operation: &InProgressOperation,
         why: &str,
         items: &[LandingItem],
     ) {
-        let newest = items.iter().filter(|item| group.blocks(item)).map(|item| item.changed);
+        let newest = items.iter().filter(|item| scope.blocks(item)).map(|item| item.changed);
         let newest = newest.fold(operation.change_span.1, i128::max);
-        let told =
+        let message =
             format!("an operation is in progress that cannot land ({why}); it goes on in the sandbox only");
         if self.layer.is_new(newest) {
-            self.report.fault(told);
+            self.report.fault(message);
         }
-        self.held_operations.push(group);
+        self.held_operations.push(scope);
     }
 
     /// Returns true if another process continued the operation, or replaced it.
     fn is_contested(
         &self,
         operation: &InProgressOperation,
-        group: &OperationScope,
+        scope: &OperationScope,
         items: &[LandingItem],
     ) -> bool {
-        let by_others = self.is_changed_by_others(operation.change_span.0);
-        let others = |path: &Path| self.host.stat(path).is_some_and(|stat| by_others(path, &stat));
+        let is_foreign_change = self.is_changed_by_others(operation.change_span.0);
+        let others = |path: &Path| self.host.stat(path).is_some_and(|stat| is_foreign_change(path, &stat));
         let files = self.host.list_names(&operation.dir);
         let decides = |item: &&LandingItem| {
-            let name = item.path.strip_prefix(&group.git).unwrap_or(&item.path);
+            let name = item.path.strip_prefix(&scope.git).unwrap_or(&item.path);
             let branch =
-                item.path.strip_prefix(&group.common).is_ok_and(|name| group.branches.contains(name));
+                item.path.strip_prefix(&scope.common).is_ok_and(|name| scope.branches.contains(name));
             branch || name == Path::new("HEAD") || name == Path::new("index")
         };
         operation.is_orphaned
@@ -244,26 +244,32 @@ impl LayerLanding<'_> {
     /// Returns true if the host has a newer, different version of this item.
     fn is_overtaken(&self, item: &LandingItem) -> bool {
         let LandingJob::Write(form, Some(Ok(body))) = &item.job else { return false };
-        let by_others = self.foreign_change_check(*form, body, item.changed);
-        self.host.stat(&item.path).is_some_and(|stat| by_others(&item.path, &stat))
+        let is_foreign_change = self.foreign_change_check(*form, body, item.changed);
+        self.host.stat(&item.path).is_some_and(|stat| is_foreign_change(&item.path, &stat))
             && !self.host.open_file(&item.path).is_some_and(|file| temp_file::has_same_content(&file, body))
     }
 
     fn land(&mut self, operation: &InProgressOperation) -> Result<(), String> {
-        let by_others = self.is_changed_by_others(operation.change_span.0);
-        let mut ends = Vec::new();
+        let is_foreign_change = self.is_changed_by_others(operation.change_span.0);
+        let mut outcomes = Vec::new();
         for (path, text) in &operation.writes {
-            let change = ReplaceGuard { removal: allowlist::RemovalScope::Never, is_foreign_change: &by_others };
-            ends.push((path, self.host.replace(path, &LandingContent::Bytes(text.clone()), &change)));
+            let guard = ReplaceGuard {
+                removal: allowlist::RemovalScope::Never,
+                is_foreign_change: &is_foreign_change,
+            };
+            outcomes.push((path, self.host.replace(path, &LandingContent::Bytes(text.clone()), &guard)));
         }
         for path in &operation.removals {
-            let change = ReplaceGuard { removal: allowlist::RemovalScope::File, is_foreign_change: &by_others };
-            ends.push((path, self.host.remove(path, &change)));
+            let guard = ReplaceGuard {
+                removal: allowlist::RemovalScope::File,
+                is_foreign_change: &is_foreign_change,
+            };
+            outcomes.push((path, self.host.remove(path, &guard)));
         }
-        drop(by_others);
+        drop(is_foreign_change);
         let mut failed = None;
-        for (path, end) in ends {
-            let wrong = match end {
+        for (path, outcome) in outcomes {
+            let wrong = match outcome {
                 Ok(HostWriteOutcome::Landed(mark)) => {
                     self.report.landed += 1;
                     self.layer.landed_files.insert(path.clone(), mark);

@@ -88,17 +88,20 @@ pub(super) fn check_index(
     format: ObjectFormat,
     known: &HostIndexPaths,
 ) -> Option<CheckedIndex> {
-    let mut links = Vec::new();
+    let mut gitlinks = Vec::new();
     let mut changed = Vec::new();
     let (end, sparse) = for_each_entry(&index, format, |entry| {
         if entry.mode == GITLINK_MODE && !known.gitlinks.contains(entry.path) {
-            links.push(entry.path.to_vec());
+            gitlinks.push(entry.path.to_vec());
         }
         // The flag could hide that a file was changed.
         if entry.flags & ASSUME_VALID_FLAG != 0 && !known.assume_valid.contains(entry.path) {
             changed.push((entry.flags_offset, entry.flags & !ASSUME_VALID_FLAG));
         }
-        if entry.extended_flags & SKIP_WORKTREE_FLAG != 0 && !known.sparse && !known.skip_worktree.contains(entry.path) {
+        if entry.extended_flags & SKIP_WORKTREE_FLAG != 0
+            && !known.sparse
+            && !known.skip_worktree.contains(entry.path)
+        {
             changed.push((entry.flags_offset + 2, entry.extended_flags & !SKIP_WORKTREE_FLAG));
             (entry.mode != DIRECTORY_MODE).then_some(())?;
         }
@@ -113,7 +116,7 @@ pub(super) fn check_index(
     }
     let sum = format.hash_bytes(&index);
     index.extend(sum);
-    Some(CheckedIndex { bytes: index, gitlinks: links })
+    Some(CheckedIndex { bytes: index, gitlinks })
 }
 
 /// Calls `each` with every entry. Returns the end of the entries, and whether the index is sparse.
@@ -129,24 +132,25 @@ fn for_each_entry(
     if sum.iter().any(|byte| *byte != 0) && sum != format.hash_bytes(body) {
         return None;
     }
-    let version = read_u32(body, 4).filter(|version| body.starts_with(b"DIRC") && (2..=4).contains(version))?;
+    let version =
+        read_u32(body, 4).filter(|version| body.starts_with(b"DIRC") && (2..=4).contains(version))?;
     let count = read_u32(body, 8)?;
     let (mut at, mut path, mut stage) = (HEADER_BYTES, Vec::new(), 0);
     let mut directories = false;
     // ends: every entry takes bytes of `body`
     for _ in 0..count {
         let entry = IndexEntryHeader::read(body, at, (id, version))?;
-        let kept;
-        (kept, at) = entry.parse_path(body, at, &mut path, version == 4)?;
+        let relation;
+        (relation, at) = entry.parse_path(body, at, &mut path, version == 4)?;
         // An unmerged path may have several entries.
-        let other = kept.is_same && stage > 0 && entry.flags & STAGE_MASK > stage;
-        if !kept.is_after && !other {
+        let other = relation.is_same && stage > 0 && entry.flags & STAGE_MASK > stage;
+        if !relation.is_after && !other {
             return None;
         }
         stage = entry.flags & STAGE_MASK;
         let plain = if entry.mode == DIRECTORY_MODE { path.strip_suffix(b"/")? } else { &path };
         directories |= entry.mode == DIRECTORY_MODE;
-        if !index_paths::is_safe_tree_path(plain.get(kept.checked_length..)?) {
+        if !index_paths::is_safe_tree_path(plain.get(relation.checked_length..)?) {
             return None;
         }
         each(IndexEntry {
@@ -185,13 +189,18 @@ impl IndexEntryHeader {
         if !matches!(mode, 0o100_644 | 0o100_755 | 0o120_000 | DIRECTORY_MODE | GITLINK_MODE) {
             return None;
         }
-        let at = start + ID_OFFSET + id;
-        let flags = read_u16(body, at)?;
-        let (more, path) = if flags & EXTENDED_FLAG == 0 { (0, at + 2) } else { (read_u16(body, at + 2)?, at + 4) };
-        let fits = more & !(SKIP_WORKTREE_FLAG | INTENT_TO_ADD_FLAG) == 0 && (version > 2 || flags & EXTENDED_FLAG == 0);
+        let flags_offset = start + ID_OFFSET + id;
+        let flags = read_u16(body, flags_offset)?;
+        let (extended_flags, path_offset) = if flags & EXTENDED_FLAG == 0 {
+            (0, flags_offset + 2)
+        } else {
+            (read_u16(body, flags_offset + 2)?, flags_offset + 4)
+        };
+        let fits = extended_flags & !(SKIP_WORKTREE_FLAG | INTENT_TO_ADD_FLAG) == 0
+            && (version > 2 || flags & EXTENDED_FLAG == 0);
         // Git collapses a directory only if it is marked as skipped.
-        let looked_at = mode == DIRECTORY_MODE && more & SKIP_WORKTREE_FLAG == 0;
-        (fits && !looked_at).then_some(Self { mode, flags_offset: at, flags, extended_flags: more, path_offset: path })
+        let looked_at = mode == DIRECTORY_MODE && extended_flags & SKIP_WORKTREE_FLAG == 0;
+        (fits && !looked_at).then_some(Self { mode, flags_offset, flags, extended_flags, path_offset })
     }
 
     /// Sets `path` to the path of this entry, and returns the offset of the next one.
@@ -200,28 +209,32 @@ impl IndexEntryHeader {
         body: &[u8],
         start: usize,
         path: &mut Vec<u8>,
-        short: bool,
+        is_compressed: bool,
     ) -> Option<(PathRelation, usize)> {
-        let (drop, from) = if short { varint(body, self.path_offset)? } else { (path.len(), self.path_offset) };
+        let (drop, from) =
+            if is_compressed { varint(body, self.path_offset)? } else { (path.len(), self.path_offset) };
         let keep = path.len().checked_sub(drop)?;
         let rest = body.get(from..)?;
         let length = rest.iter().take(index_paths::MAX_PATH_BYTES + 1).position(|byte| *byte == 0)?;
         let rest = &rest[..length];
         let order = rest.cmp(&path[keep..]);
         let shared = path[keep..].iter().zip(rest).take_while(|(old, new)| old == new).count();
-        let known = path[..keep + shared].iter().rposition(|byte| *byte == b'/').map_or(0, |last| last + 1);
+        let checked_length =
+            path[..keep + shared].iter().rposition(|byte| *byte == b'/').map_or(0, |last| last + 1);
         path.truncate(keep);
         path.extend(rest);
         // The length is stated twice, and git trusts the other one.
-        let told = usize::from(self.flags & NAME_LENGTH_MASK);
-        if path.is_empty() || path.len() > index_paths::MAX_PATH_BYTES || told != path.len().min(usize::from(NAME_LENGTH_MASK))
+        let stated_length = usize::from(self.flags & NAME_LENGTH_MASK);
+        if path.is_empty()
+            || path.len() > index_paths::MAX_PATH_BYTES
+            || stated_length != path.len().min(usize::from(NAME_LENGTH_MASK))
         {
             return None;
         }
         let end = from + length;
-        let next = if short { end + 1 } else { start + (end - start) / 8 * 8 + 8 };
-        let kept = PathRelation { is_after: order.is_gt(), is_same: order.is_eq(), checked_length: known };
-        body.get(end..next)?.iter().all(|byte| *byte == 0).then_some((kept, next))
+        let next = if is_compressed { end + 1 } else { start + (end - start) / 8 * 8 + 8 };
+        let relation = PathRelation { is_after: order.is_gt(), is_same: order.is_eq(), checked_length };
+        body.get(end..next)?.iter().all(|byte| *byte == 0).then_some((relation, next))
     }
 }
 
@@ -274,7 +287,9 @@ pub(super) fn includes_changes(then: &File, now: &File, new: &File) -> bool {
     let (Some(then), Some(now)) = (read_index_file(then), read_index_file(now)) else { return false };
     let mut new_bytes = None;
     [20, 32].into_iter().any(|id| {
-        let (Some(then), Some(now)) = (parse_entries(&then, id), parse_entries(&now, id)) else { return false };
+        let (Some(then), Some(now)) = (parse_entries(&then, id), parse_entries(&now, id)) else {
+            return false;
+        };
         if then == now {
             return true;
         }

@@ -78,11 +78,11 @@ impl LayerLanding<'_> {
             .filter(|_| sys::file_type(&stat) == FileType::RegularFile)?;
         let line = text.strip_prefix(b"gitdir: ")?;
         let line = line.strip_suffix(b"\n").unwrap_or(line);
-        let told = normalize(&tree.join(path), Path::new(OsStr::from_bytes(line)))?;
+        let target = normalize(&tree.join(path), Path::new(OsStr::from_bytes(line)))?;
         let at = &self.layer.repository.at;
         let ours = [at.join("modules"), at.join(git).join("modules")];
         let inside = |path: &Path| ours.iter().any(|ours| path.starts_with(ours) && path != ours);
-        (inside(&told) && sys::canonical_path(&told).ok()? == told).then_some(())
+        (inside(&target) && sys::canonical_path(&target).ok()? == target).then_some(())
     }
 
     /// Returns the working tree of the git directory `git`.

@@ -7,7 +7,8 @@
 pub(super) const MAX_PATH_BYTES: usize = 4096;
 
 /// Code points that HFS+ ignores in a name.
-const HFS_IGNORED_CODE_POINTS: [(u32, u32); 4] = [(0x200c, 0x200f), (0x202a, 0x202e), (0x206a, 0x206f), (0xfeff, 0xfeff)];
+const HFS_IGNORED_CODE_POINTS: [(u32, u32); 4] =
+    [(0x200c, 0x200f), (0x202a, 0x202e), (0x206a, 0x206f), (0xfeff, 0xfeff)];
 
 /// Returns true if every component of `path` is allowed in a working tree.
 pub(super) fn is_safe_tree_path(path: &[u8]) -> bool {
@@ -36,8 +37,9 @@ fn without_hfs_ignored(part: &[u8]) -> Vec<u8> {
     if part.is_ascii() {
         return part.to_vec();
     }
-    let ignored =
-        |letter: &char| HFS_IGNORED_CODE_POINTS.iter().any(|(first, last)| (*first..=*last).contains(&u32::from(*letter)));
+    let ignored = |letter: &char| {
+        HFS_IGNORED_CODE_POINTS.iter().any(|(first, last)| (*first..=*last).contains(&u32::from(*letter)))
+    };
     let text = String::from_utf8_lossy(part);
     text.chars().filter(|letter| !ignored(letter)).collect::<String>().into_bytes()
 }

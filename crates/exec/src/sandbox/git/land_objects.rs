@@ -29,7 +29,9 @@ impl LayerLanding<'_> {
             return Ok(LandOutcome::Written(HostWriteOutcome::Kept));
         };
         match form {
-            ContentForm::LooseObject => self.land_loose_object(path, (file, *size), format).map(LandOutcome::Written),
+            ContentForm::LooseObject => {
+                self.land_loose_object(path, (file, *size), format).map(LandOutcome::Written)
+            }
             ContentForm::Pack => self.land_pack(path, (file, *size), format),
             _ => self.land_pack_index(path, format).map(LandOutcome::Written),
         }
@@ -48,8 +50,9 @@ impl LayerLanding<'_> {
         else {
             return Ok(HostWriteOutcome::Kept);
         };
-        self.host
-            .add_new(path, |to| loose_object::copy_object(file.take(size), to, (&id, format), &mut self.inflate_budget))
+        self.host.add_new(path, |to| {
+            loose_object::copy_object(file.take(size), to, (&id, format), &mut self.inflate_budget)
+        })
     }
 
     /// Lands a pack. Without an index, git is still writing the pack.
@@ -59,41 +62,45 @@ impl LayerLanding<'_> {
         (file, size): (&File, u64),
         format: ObjectFormat,
     ) -> Result<LandOutcome, HostWriteFault> {
-        let beside = path.with_extension("idx");
-        let Some(index) = self.upper.read_small(&beside, pack_index::MAX_PACK_INDEX_BYTES) else {
-            return Ok(if self.upper.lacks(&beside) {
+        let index_path = path.with_extension("idx");
+        let Some(index) = self.upper.read_small(&index_path, pack_index::MAX_PACK_INDEX_BYTES) else {
+            return Ok(if self.upper.lacks(&index_path) {
                 LandOutcome::Gone
             } else {
                 LandOutcome::Written(HostWriteOutcome::Kept)
             });
         };
-        let mut room = self.inflate_budget.min(MAX_INFLATED_PER_PACK);
-        let before = room;
+        let mut budget = self.inflate_budget.min(MAX_INFLATED_PER_PACK);
+        let before = budget;
         let put = self.host.add_new(path, |to| {
             std::io::copy(&mut file.take(size), to)?;
-            pack_check::check_pack(to, size, &index, format, &mut room)
+            pack_check::check_pack(to, size, &index, format, &mut budget)
         });
-        self.inflate_budget -= before - room;
+        self.inflate_budget -= before - budget;
         let put = put?;
         if matches!(put, HostWriteOutcome::Landed(_)) {
-            self.host.add_new(&beside, |to| std::io::Write::write_all(to, &index))?;
+            self.host.add_new(&index_path, |to| std::io::Write::write_all(to, &index))?;
         }
         Ok(LandOutcome::Written(put))
     }
 
     /// Lands the index of a pack that the host has.
-    fn land_pack_index(&mut self, path: &Path, format: ObjectFormat) -> Result<HostWriteOutcome, HostWriteFault> {
+    fn land_pack_index(
+        &mut self,
+        path: &Path,
+        format: ObjectFormat,
+    ) -> Result<HostWriteOutcome, HostWriteFault> {
         let pack = self.host.open_file(&path.with_extension("pack"));
         let index = self.upper.read_small(path, pack_index::MAX_PACK_INDEX_BYTES);
         let (Some(pack), Some(index)) = (pack, index) else { return Ok(HostWriteOutcome::Kept) };
         let size = super::sys::size(&rustix::fs::fstat(&pack)?);
-        let mut room = self.inflate_budget.min(MAX_INFLATED_PER_PACK);
-        let before = room;
+        let mut budget = self.inflate_budget.min(MAX_INFLATED_PER_PACK);
+        let before = budget;
         let put = self.host.add_new(path, |to| {
-            pack_check::check_pack(&pack, size, &index, format, &mut room)?;
+            pack_check::check_pack(&pack, size, &index, format, &mut budget)?;
             std::io::Write::write_all(to, &index)
         });
-        self.inflate_budget -= before - room;
+        self.inflate_budget -= before - budget;
         put
     }
 

@@ -57,10 +57,22 @@ pub(super) enum LandOutcome {
 impl<'a> LayerLanding<'a> {
     /// Creates a landing from `upper` to `host`.
     pub(super) fn new(layer: &'a mut GitLayer, host: &'a HostGitDir, upper: &'a UpperDir) -> Self {
-        let (report, held, forwards, formats, packed) = Default::default();
-        let room = MAX_INFLATED_PER_LANDING;
-        let (incomplete, unpacked) = (false, false);
-        Self { layer, host, upper, report, held_operations: held, fast_forwards: forwards, packed_refs_cache: packed, object_formats: formats, inflate_budget: room, objects_incomplete: incomplete, packed_refs_failed: unpacked }
+        let (report, held_operations, fast_forwards, object_formats, packed_refs_cache) = Default::default();
+        let inflate_budget = MAX_INFLATED_PER_LANDING;
+        let (objects_incomplete, packed_refs_failed) = (false, false);
+        Self {
+            layer,
+            host,
+            upper,
+            report,
+            held_operations,
+            fast_forwards,
+            packed_refs_cache,
+            object_formats,
+            inflate_budget,
+            objects_incomplete,
+            packed_refs_failed,
+        }
     }
 
     /// Lands all items of `plan` in order.
@@ -91,11 +103,11 @@ impl<'a> LayerLanding<'a> {
         self.find_forwards(&plan.items);
         self.land_operations(plan);
         for item in plan.items.drain(..) {
-            match self.held_operations.iter().find(|group| group.blocks(&item)) {
+            match self.held_operations.iter().find(|scope| scope.blocks(&item)) {
                 None => self.land_item(item),
-                Some(group) if group.contested => {
-                    let (rescue, phase) = (sandbox_ref_id(&item), item.phase());
-                    self.record_outcome(item.path, phase, HostWriteOutcome::Conflict, rescue.as_deref());
+                Some(scope) if scope.contested => {
+                    let (sandbox_id, phase) = (sandbox_ref_id(&item), item.phase());
+                    self.record_outcome(item.path, phase, HostWriteOutcome::Conflict, sandbox_id.as_deref());
                 }
                 Some(_) => {}
             }
@@ -117,8 +129,8 @@ impl<'a> LayerLanding<'a> {
 
     fn land_item(&mut self, item: LandingItem) {
         let (path, phase) = (item.path.clone(), item.phase());
-        let rescue = sandbox_ref_id(&item);
-        let end = match item.job {
+        let sandbox_id = sandbox_ref_id(&item);
+        let outcome = match item.job {
             // Not worth opening.
             LandingJob::Write(form, _) if form.is_content_addressed() && self.host.exists(&path) => {
                 Ok(LandOutcome::Written(HostWriteOutcome::Unchanged))
@@ -135,18 +147,19 @@ impl<'a> LayerLanding<'a> {
             LandingJob::Remove => self.land_removal(&path, item.removal, item.changed),
         };
         let stuck = !matches!(
-            end,
-            Ok(LandOutcome::Written(HostWriteOutcome::Landed(_) | HostWriteOutcome::Unchanged) | LandOutcome::Gone)
+            outcome,
+            Ok(LandOutcome::Written(HostWriteOutcome::Landed(_) | HostWriteOutcome::Unchanged)
+                | LandOutcome::Gone)
         );
         self.packed_refs_failed |= phase == LandingPhase::PackedRefs && stuck;
-        match end {
+        match outcome {
             Ok(LandOutcome::Gone) => {}
             Ok(LandOutcome::Partly(mark)) => {
                 self.report.landed += 1;
                 self.report.keep(path.clone());
                 self.layer.landed_files.insert(path, mark);
             }
-            Ok(LandOutcome::Written(put)) => self.record_outcome(path, phase, put, rescue.as_deref()),
+            Ok(LandOutcome::Written(put)) => self.record_outcome(path, phase, put, sandbox_id.as_deref()),
             Err(fault) => {
                 self.objects_incomplete |= phase.brings_objects();
                 self.report.fault(match fault {
@@ -157,7 +170,13 @@ impl<'a> LayerLanding<'a> {
         }
     }
 
-    fn record_outcome(&mut self, path: PathBuf, phase: LandingPhase, put: HostWriteOutcome, rescue: Option<&str>) {
+    fn record_outcome(
+        &mut self,
+        path: PathBuf,
+        phase: LandingPhase,
+        put: HostWriteOutcome,
+        sandbox_id: Option<&str>,
+    ) {
         match put {
             HostWriteOutcome::Landed(mark) => {
                 self.report.landed += 1;
@@ -181,7 +200,7 @@ impl<'a> LayerLanding<'a> {
                 let log =
                     matches!(allowlist::judge(&parts(&path)), LandingVerdict::Land(ContentForm::Reflog, _));
                 if !log && !display_path(&path).ends_with("_EDITMSG") {
-                    self.report.conflict(describe_conflict(&path, rescue));
+                    self.report.conflict(describe_conflict(&path, sandbox_id));
                 }
             }
             HostWriteOutcome::Kept => {
@@ -209,7 +228,8 @@ impl<'a> LayerLanding<'a> {
             _ => {}
         }
         let format = if form == ContentForm::Reflog { self.object_format(path) } else { None };
-        let Some(bytes) = body.read_all().filter(|bytes| self.is_valid_content((path, form), bytes, format)) else {
+        let Some(bytes) = body.read_all().filter(|bytes| self.is_valid_content((path, form), bytes, format))
+        else {
             return Ok(LandOutcome::Written(HostWriteOutcome::Kept));
         };
         let body = LandingContent::Bytes(bytes);
@@ -221,10 +241,10 @@ impl<'a> LayerLanding<'a> {
         {
             HostWriteOutcome::Conflict
         } else {
-            let by_others = self.foreign_change_check(form, &body, changed);
-            let asked = ReplaceGuard { removal, is_foreign_change: &*by_others };
-            let put = self.host.replace(path, &body, &asked)?;
-            drop(by_others);
+            let is_foreign_change = self.foreign_change_check(form, &body, changed);
+            let guard = ReplaceGuard { removal, is_foreign_change: &*is_foreign_change };
+            let put = self.host.replace(path, &body, &guard)?;
+            drop(is_foreign_change);
             if put == HostWriteOutcome::Conflict && form == ContentForm::Reflog {
                 self.append_reflog(path, &body)?
             } else {
@@ -243,12 +263,17 @@ impl<'a> LayerLanding<'a> {
     ) -> Result<LandOutcome, HostWriteFault> {
         let checked = self.object_format(path).and_then(|format| self.landable_index(path, body, format));
         let Some(checked) = checked else { return Ok(LandOutcome::Written(HostWriteOutcome::Kept)) };
-        let by_others = self.foreign_change_check(ContentForm::Index, body, changed);
-        let asked = ReplaceGuard { removal: RemovalScope::Never, is_foreign_change: &*by_others };
-        Ok(LandOutcome::Written(self.host.replace(path, &checked, &asked)?))
+        let is_foreign_change = self.foreign_change_check(ContentForm::Index, body, changed);
+        let guard = ReplaceGuard { removal: RemovalScope::Never, is_foreign_change: &*is_foreign_change };
+        Ok(LandOutcome::Written(self.host.replace(path, &checked, &guard)?))
     }
 
-    fn is_valid_content(&self, (path, form): (&Path, ContentForm), bytes: &[u8], format: Option<ObjectFormat>) -> bool {
+    fn is_valid_content(
+        &self,
+        (path, form): (&Path, ContentForm),
+        bytes: &[u8],
+        format: Option<ObjectFormat>,
+    ) -> bool {
         let at = || self.layer.repository.at.join(path.parent().unwrap_or(path));
         let inside = |text: &[u8]| is_worktree_inside(text, &at(), &self.layer.repository.root);
         match form {
@@ -266,7 +291,9 @@ impl<'a> LayerLanding<'a> {
                 inside(bytes) && self.host.read_small(path, form.size_limit()).is_none_or(|old| inside(&old))
             }
             ContentForm::Promisor => self.is_promisor_valid(path, bytes),
-            ContentForm::Config | ContentForm::LooseObject | ContentForm::Pack | ContentForm::PackIndex => false,
+            ContentForm::Config | ContentForm::LooseObject | ContentForm::Pack | ContentForm::PackIndex => {
+                false
+            }
             ContentForm::Index | ContentForm::OperationFile => false,
         }
     }
@@ -280,7 +307,9 @@ impl<'a> LayerLanding<'a> {
 
     /// Lands the harmless part of a configuration, only where the host has none.
     fn land_config(&self, path: &Path, body: LandingContent) -> Result<LandOutcome, HostWriteFault> {
-        let LandingContent::Bytes(text) = body else { return Ok(LandOutcome::Written(HostWriteOutcome::Kept)) };
+        let LandingContent::Bytes(text) = body else {
+            return Ok(LandOutcome::Written(HostWriteOutcome::Kept));
+        };
         let git = path.parent().filter(|git| !git.as_os_str().is_empty());
         let root = &self.layer.repository.root;
         let inside = |tree: &str| {
@@ -293,14 +322,19 @@ impl<'a> LayerLanding<'a> {
         let near = |path: &str| normalize(root, Path::new(path)).is_none_or(|path| path.starts_with(root));
         let rewritten = config_rewrite::rewrite(&text, inside, near);
         let known = self.host.stat(path);
-        let ours = known.is_none_or(|stat| self.layer.landed_files.get(path) == Some(&LandedMark::from_stat(&stat)));
+        let ours =
+            known.is_none_or(|stat| self.layer.landed_files.get(path) == Some(&LandedMark::from_stat(&stat)));
         if known.is_some() && !ours {
             let same = rewritten.complete
                 && self
                     .host
                     .read_small(path, ContentForm::Config.size_limit())
                     .is_some_and(|old| old == text || old == rewritten.text.as_bytes());
-            return Ok(LandOutcome::Written(if same { HostWriteOutcome::Unchanged } else { HostWriteOutcome::Kept }));
+            return Ok(LandOutcome::Written(if same {
+                HostWriteOutcome::Unchanged
+            } else {
+                HostWriteOutcome::Kept
+            }));
         }
         // Existing objects were read in the format of the previous configuration.
         let old = known.and_then(|_| self.host.read_small(path, ContentForm::Config.size_limit()));
@@ -308,13 +342,17 @@ impl<'a> LayerLanding<'a> {
         if format.is_none() || old.is_some_and(|old| ObjectFormat::from_config(&old) != format) {
             return Ok(LandOutcome::Written(HostWriteOutcome::Kept));
         }
-        let change = ReplaceGuard {
+        let guard = ReplaceGuard {
             removal: RemovalScope::Never,
-            is_foreign_change: &|_, stat| self.layer.landed_files.get(path) != Some(&LandedMark::from_stat(stat)),
+            is_foreign_change: &|_, stat| {
+                self.layer.landed_files.get(path) != Some(&LandedMark::from_stat(stat))
+            },
         };
-        match self.host.replace(path, &LandingContent::Bytes(rewritten.text.into_bytes()), &change)? {
+        match self.host.replace(path, &LandingContent::Bytes(rewritten.text.into_bytes()), &guard)? {
             HostWriteOutcome::Landed(mark) if !rewritten.complete => Ok(LandOutcome::Partly(mark)),
-            HostWriteOutcome::Unchanged if !rewritten.complete => Ok(LandOutcome::Written(HostWriteOutcome::Kept)),
+            HostWriteOutcome::Unchanged if !rewritten.complete => {
+                Ok(LandOutcome::Written(HostWriteOutcome::Kept))
+            }
             put => Ok(LandOutcome::Written(put)),
         }
     }
@@ -327,7 +365,10 @@ impl<'a> LayerLanding<'a> {
     ) -> Result<LandOutcome, HostWriteFault> {
         let names = parts(path);
         // The value may be in the packed references that did not land.
-        if self.packed_refs_failed && names.contains(&b"refs".as_slice()) && !names.contains(&b"logs".as_slice()) {
+        if self.packed_refs_failed
+            && names.contains(&b"refs".as_slice())
+            && !names.contains(&b"logs".as_slice())
+        {
             return Ok(LandOutcome::Written(HostWriteOutcome::Conflict));
         }
         if let [b"worktrees", _] = &names[allowlist::repository_depth(&names)..] {
@@ -338,8 +379,10 @@ impl<'a> LayerLanding<'a> {
                 return Ok(LandOutcome::Written(HostWriteOutcome::Kept));
             }
         }
-        let by_others = self.is_changed_by_others(changed);
-        Ok(LandOutcome::Written(self.host.remove(path, &ReplaceGuard { removal, is_foreign_change: &by_others })?))
+        let is_foreign_change = self.is_changed_by_others(changed);
+        Ok(LandOutcome::Written(
+            self.host.remove(path, &ReplaceGuard { removal, is_foreign_change: &is_foreign_change })?,
+        ))
     }
 }
 
@@ -355,10 +398,10 @@ fn sandbox_ref_id(item: &LandingItem) -> Option<String> {
 }
 
 /// Describes a conflict.
-fn describe_conflict(path: &Path, rescue: Option<&str>) -> String {
+fn describe_conflict(path: &Path, sandbox_id: Option<&str>) -> String {
     let name = display_path(path);
     let is_branch = parts(path).windows(2).any(|two| two == [b"refs".as_slice(), b"heads"]);
-    match rescue {
+    match sandbox_id {
         None => name,
         Some(id) if is_branch || path.ends_with("HEAD") => {
             format!("{name} (in the sandbox: {id}; git merge {id} brings it in)")

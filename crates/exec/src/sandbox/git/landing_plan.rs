@@ -110,24 +110,41 @@ impl LandingPlan {
         );
         plan.add_missed_packed_refs(upper);
         plan.preload_contents(upper);
-        let begun = std::mem::take(&mut plan.pending_operations);
-        plan.truncated |= begun.len() > MAX_OPERATIONS;
-        let mut room = in_progress::MAX_OPERATION_BYTES;
+        let pending_operations = std::mem::take(&mut plan.pending_operations);
+        plan.truncated |= pending_operations.len() > MAX_OPERATIONS;
+        let mut memory_budget = in_progress::MAX_OPERATION_BYTES;
         let read = |task: PendingUpperDir| {
-            InProgressOperation::read((upper, host), task.path, task.host_fate != HostDirFate::Shown, &mut room)
+            InProgressOperation::read(
+                (upper, host),
+                task.path,
+                task.host_fate != HostDirFate::Shown,
+                &mut memory_budget,
+            )
         };
-        plan.operations = begun.into_iter().take(MAX_OPERATIONS).filter_map(read).collect();
-        let stores = std::mem::take(&mut plan.object_stores);
-        plan.walk(stores, upper, host);
+        plan.operations = pending_operations.into_iter().take(MAX_OPERATIONS).filter_map(read).collect();
+        let object_stores = std::mem::take(&mut plan.object_stores);
+        plan.walk(object_stores, upper, host);
         plan.items.sort_by_key(LandingItem::phase);
         plan
     }
 
     fn empty() -> Self {
-        let (items, kept, dropped, wanted, directories, unread) = Default::default();
-        let (operations, begun, stores) = Default::default();
-        let cut = false;
-        Self { items, kept, dropped, required_directories: wanted, directories, truncated: cut, unread, operations, pending_operations: begun, object_stores: stores, listing_budget: LISTING_BUDGET }
+        let (items, kept, dropped, required_directories, directories, unread) = Default::default();
+        let (operations, pending_operations, object_stores) = Default::default();
+        let truncated = false;
+        Self {
+            items,
+            kept,
+            dropped,
+            required_directories,
+            directories,
+            truncated,
+            unread,
+            operations,
+            pending_operations,
+            object_stores,
+            listing_budget: LISTING_BUDGET,
+        }
     }
 
     fn walk(&mut self, mut waiting: VecDeque<PendingUpperDir>, upper: &UpperDir, host: &HostGitDir) {
@@ -143,17 +160,20 @@ impl LandingPlan {
                 }
             };
             self.listing_budget.entries = self.listing_budget.entries.saturating_sub(listing.entries.len());
-            self.listing_budget.path_bytes = self.listing_budget.path_bytes.saturating_sub(listing.path_bytes);
+            self.listing_budget.path_bytes =
+                self.listing_budget.path_bytes.saturating_sub(listing.path_bytes);
             self.truncated |= listing.truncated;
             if self.truncated {
                 return;
             }
             self.note_directory(&task.path);
-            let below = self.apply_opaque_mark(&task, &listing, host);
+            let host_fate = self.apply_opaque_mark(&task, &listing, host);
             for (name, kind) in listing.entries {
                 let path = task.path.join(name);
                 match kind {
-                    UpperEntryKind::Directory => self.queue_directory(PendingUpperDir { path, host_fate: below }, &mut waiting),
+                    UpperEntryKind::Directory => {
+                        self.queue_directory(PendingUpperDir { path, host_fate }, &mut waiting)
+                    }
                     UpperEntryKind::File(changed) => self.record_file(path, changed, (upper, host)),
                     UpperEntryKind::Whiteout(changed) => self.record_deletion(path, changed, host),
                     UpperEntryKind::Other => self.record_special_file(path),
@@ -178,7 +198,9 @@ impl LandingPlan {
     fn queue_directory(&mut self, task: PendingUpperDir, waiting: &mut VecDeque<PendingUpperDir>) {
         let parts = parts(&task.path);
         match allowlist::judge(&parts) {
-            LandingVerdict::InProgress if allowlist::is_operation_directory(&parts) => self.pending_operations.push(task),
+            LandingVerdict::InProgress if allowlist::is_operation_directory(&parts) => {
+                self.pending_operations.push(task)
+            }
             LandingVerdict::InProgress | LandingVerdict::Junk => {}
             _ if parts.len() > MAX_UPPER_DEPTH => self.kept.keep(task.path),
             _ if allowlist::is_object_store(&parts) => self.object_stores.push_back(task),
@@ -242,9 +264,14 @@ impl LandingPlan {
     }
 
     /// Counts the host's contents of an opaque directory as deleted. Returns the effect on its subdirectories.
-    fn apply_opaque_mark(&mut self, task: &PendingUpperDir, listing: &UpperListing, host: &HostGitDir) -> HostDirFate {
+    fn apply_opaque_mark(
+        &mut self,
+        task: &PendingUpperDir,
+        listing: &UpperListing,
+        host: &HostGitDir,
+    ) -> HostDirFate {
         let names = parts(&task.path);
-        let below = match task.host_fate {
+        let host_fate = match task.host_fate {
             _ if allowlist::is_in_object_store(&names) => HostDirFate::Shown,
             HostDirFate::Shown if !listing.opaque => HostDirFate::Shown,
             HostDirFate::Shown | HostDirFate::Replaced if allowlist::is_replaceable(&names) => {
@@ -252,18 +279,20 @@ impl LandingPlan {
             }
             HostDirFate::Shown | HostDirFate::Replaced | HostDirFate::Hidden => HostDirFate::Hidden,
         };
-        if below == HostDirFate::Shown {
-            return below;
+        if host_fate == HostDirFate::Shown {
+            return host_fate;
         }
         let here: HashSet<_> = listing.entries.iter().map(|(name, _)| name).collect();
         let mut missing = host.list_names(&task.path);
         missing.retain(|name| !here.contains(name));
-        if below == HostDirFate::Replaced {
-            missing.into_iter().for_each(|name| self.record_deletion(task.path.join(name), listing.changed, host));
+        if host_fate == HostDirFate::Replaced {
+            missing
+                .into_iter()
+                .for_each(|name| self.record_deletion(task.path.join(name), listing.changed, host));
         } else if !missing.is_empty() {
             self.kept.keep(task.path.clone());
         }
-        below
+        host_fate
     }
 
     /// Adds a missed `packed-refs`. Packing references writes that file, then deletes the packed ones. The walk may
@@ -296,7 +325,9 @@ impl LandingPlan {
             let LandingJob::Write(form, body) = &mut item.job else { continue };
             let hold = match form.check() {
                 ContentCheck::Whole => memory < MAX_HELD_BYTES,
-                ContentCheck::Start => matches!(form, ContentForm::Index | ContentForm::Reflog) && held < MAX_HELD_FILES,
+                ContentCheck::Start => {
+                    matches!(form, ContentForm::Index | ContentForm::Reflog) && held < MAX_HELD_FILES
+                }
             };
             if hold {
                 let read = upper.read_content(&item.path, *form);

@@ -18,7 +18,7 @@ pub(super) fn copy_object(
     from: impl Read,
     to: &mut impl Write,
     (id, format): (&[u8], ObjectFormat),
-    room: &mut u64,
+    inflate_budget: &mut u64,
 ) -> Result<()> {
     let mut from = BufReader::new(TeeReader { from, to });
     let (mut hash, mut start, mut length) = (ObjectHasher::new(format), Vec::new(), 0_u64);
@@ -29,10 +29,11 @@ pub(super) fn copy_object(
         hash.update(piece);
         let taken = piece.len() as u64;
         length += taken;
-        let (left, spent) = room.overflowing_sub(taken);
-        *room = if spent { 0 } else { left };
+        let (left, spent) = inflate_budget.overflowing_sub(taken);
+        *inflate_budget = if spent { 0 } else { left };
         // The stated length must not be exceeded, and content without a length is not an object.
-        let unfit = start.len() == MAX_HEADER_BYTES && object_length(&start).is_none_or(|whole| length > whole);
+        let unfit =
+            start.len() == MAX_HEADER_BYTES && object_length(&start).is_none_or(|whole| length > whole);
         if spent || unfit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     // Nothing may follow, and everything must have been copied.

@@ -95,20 +95,20 @@ impl ObjectStore {
 
     fn read_packed(&self, id: &[u8]) -> Option<(StoredObjectKind, Vec<u8>)> {
         let (mut pack, mut at) = self.find(id)?;
-        let mut changes: Vec<Vec<u8>> = Vec::new();
+        let mut deltas: Vec<Vec<u8>> = Vec::new();
         // ends: only so many deltas are followed
-        while changes.len() < MAX_DELTA_CHAIN {
+        while deltas.len() < MAX_DELTA_CHAIN {
             let mut from = BufReader::new(PackReader { file: &pack.pack, at });
             let entry = read_entry_header(&mut from, at, self.format)?;
             if let PackedEntry::FullObject(kind) = entry {
                 let kind = kind?;
                 let mut content = self.inflate_object(&mut from)?;
-                for change in changes.iter().rev() {
+                for change in deltas.iter().rev() {
                     content = delta::apply(&content, change, MAX_OBJECT_BYTES)?;
                 }
                 return Some((kind, content));
             }
-            changes.push(self.inflate_object(&mut from)?);
+            deltas.push(self.inflate_object(&mut from)?);
             match entry {
                 PackedEntry::OffsetDelta(base) => at = base,
                 PackedEntry::RefDelta(base) => (pack, at) = self.find(&base)?,

@@ -61,7 +61,9 @@ fn accept_if(fits: bool) -> Result<(), ContentFault> {
 
 fn check_rebase_merge_file(name: &[u8], text: &[u8]) -> Option<Result<(), ContentFault>> {
     let fits = match name {
-        b"git-rebase-todo" | b"git-rebase-todo.backup" | b"done" | b"dropped" => return Some(check_todo(text)),
+        b"git-rebase-todo" | b"git-rebase-todo.backup" | b"done" | b"dropped" => {
+            return Some(check_todo(text));
+        }
         b"stopped-sha" | b"amend" | b"squash-onto" => is_id_line(text),
         b"msgnum" | b"end" => is_number(text),
         b"message" | b"message-squash" | b"message-fixup" | b"fixup-message" | b"patch" => true,

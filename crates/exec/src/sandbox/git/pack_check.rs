@@ -25,17 +25,25 @@ pub(super) fn check_pack(
     size: u64,
     index: &[u8],
     format: ObjectFormat,
-    room: &mut u64,
+    inflate_budget: &mut u64,
 ) -> Result<()> {
     let index = PackIndex::read(index, format).ok_or_else(invalid_data)?;
     let end = size.checked_sub(format.id_length() as u64).ok_or_else(invalid_data)?;
     let order = index.in_order();
-    let links = DeltaTree::new(order.len());
-    let from = BufReader::new(HashingReader { file, at: 0, end, hash: Some(ObjectHasher::new(format)) });
-    let mut reading =
-        PackVerifier { file, index, order, delta_tree: links, format, inflate_budget: room, reader: from, inflater: Inflater::new() };
-    reading.read_all_entries()?;
-    reading.verify_deltas()
+    let delta_tree = DeltaTree::new(order.len());
+    let reader = BufReader::new(HashingReader { file, at: 0, end, hash: Some(ObjectHasher::new(format)) });
+    let mut verifier = PackVerifier {
+        file,
+        index,
+        order,
+        delta_tree,
+        format,
+        inflate_budget,
+        reader,
+        inflater: Inflater::new(),
+    };
+    verifier.read_all_entries()?;
+    verifier.verify_deltas()
 }
 
 /// The kinds of the objects, and the tree of deltas, by number in the pack.
@@ -56,7 +64,11 @@ enum PackObjectKind {
 
 impl DeltaTree {
     fn new(count: usize) -> Self {
-        Self { kinds: Vec::with_capacity(count), first_child: vec![NO_CHILD; count], next_sibling: vec![NO_CHILD; count] }
+        Self {
+            kinds: Vec::with_capacity(count),
+            first_child: vec![NO_CHILD; count],
+            next_sibling: vec![NO_CHILD; count],
+        }
     }
 }
 
@@ -97,7 +109,8 @@ impl PackVerifier<'_> {
             match head.base {
                 Some(base) => {
                     let number_of = u32::try_from(number).map_err(|_| invalid_data())?;
-                    self.delta_tree.next_sibling[number] = std::mem::replace(&mut self.delta_tree.first_child[base], number_of);
+                    self.delta_tree.next_sibling[number] =
+                        std::mem::replace(&mut self.delta_tree.first_child[base], number_of);
                     self.skip_delta(head.size)?;
                 }
                 None => self.hash_whole_object(number, &head)?,
@@ -108,9 +121,13 @@ impl PackVerifier<'_> {
             return Err(invalid_data());
         }
         let sum = self.reader.get_mut().hash.take().map(ObjectHasher::finish);
-        let mut told = vec![0; self.format.id_length()];
-        self.file.read_exact_at(&mut told, end)?;
-        if sum.as_ref() == Some(&told) && self.index.pack_checksum == told { Ok(()) } else { Err(invalid_data()) }
+        let mut stated_checksum = vec![0; self.format.id_length()];
+        self.file.read_exact_at(&mut stated_checksum, end)?;
+        if sum.as_ref() == Some(&stated_checksum) && self.index.pack_checksum == stated_checksum {
+            Ok(())
+        } else {
+            Err(invalid_data())
+        }
     }
 
     fn read_header(&mut self, number: usize) -> Result<PackEntryHeader> {
@@ -133,7 +150,8 @@ impl PackVerifier<'_> {
         };
         let base = match code {
             6 => {
-                let place = self.order[number].0.checked_sub(self.read_base_distance()?).ok_or_else(invalid_data)?;
+                let place =
+                    self.order[number].0.checked_sub(self.read_base_distance()?).ok_or_else(invalid_data)?;
                 let found = self.order.binary_search_by_key(&place, |(place, _)| *place);
                 Some(found.ok().filter(|base| *base < number).ok_or_else(invalid_data)?)
             }
@@ -190,7 +208,9 @@ impl PackVerifier<'_> {
             if length <= size { charge_budget(room, piece.len()) } else { ControlFlow::Break(()) }
         })?;
         let result = delta::result_length(&start).and_then(|result| usize::try_from(result).ok());
-        let fits = result.is_some_and(|result| result <= MAX_BASE_BYTES && charge_budget(self.inflate_budget, result).is_continue());
+        let fits = result.is_some_and(|result| {
+            result <= MAX_BASE_BYTES && charge_budget(self.inflate_budget, result).is_continue()
+        });
         if fits && length == size { Ok(()) } else { Err(invalid_data()) }
     }
 
@@ -214,16 +234,16 @@ impl PackVerifier<'_> {
                 };
                 *next = self.delta_tree.next_sibling[number];
                 let change = self.read_content(number)?;
-                let made =
-                    delta::apply(base, &change, MAX_BASE_BYTES.saturating_sub(held)).ok_or_else(invalid_data)?;
-                let mut hash = start_hash(self.format, kind, made.len() as u64);
-                hash.update(&made);
+                let object = delta::apply(base, &change, MAX_BASE_BYTES.saturating_sub(held))
+                    .ok_or_else(invalid_data)?;
+                let mut hash = start_hash(self.format, kind, object.len() as u64);
+                hash.update(&object);
                 if hash.finish() != self.index.id(self.order[number].1) {
                     return Err(invalid_data());
                 }
                 left -= 1;
-                held += made.len();
-                stack.push((made, self.delta_tree.first_child[number]));
+                held += object.len();
+                stack.push((object, self.delta_tree.first_child[number]));
             }
         }
         // Cyclic deltas have no base.
@@ -235,7 +255,10 @@ impl PackVerifier<'_> {
         let source = HashingReader { at: self.order[number].0, hash: None, ..*self.reader.get_ref() };
         self.reader = BufReader::with_capacity(4096, source);
         let head = self.read_header(number)?;
-        let size = usize::try_from(head.size).ok().filter(|size| *size <= MAX_BASE_BYTES).ok_or_else(invalid_data)?;
+        let size = usize::try_from(head.size)
+            .ok()
+            .filter(|size| *size <= MAX_BASE_BYTES)
+            .ok_or_else(invalid_data)?;
         let (mut content, room) = (Vec::new(), &mut *self.inflate_budget);
         self.inflater.inflate_stream(&mut self.reader, |piece| {
             content.extend_from_slice(piece);

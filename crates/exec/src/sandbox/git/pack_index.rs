@@ -24,16 +24,16 @@ pub(super) struct PackIndex<'a> {
 impl<'a> PackIndex<'a> {
     /// Parses `bytes`, an index of version 2.
     pub(super) fn read(bytes: &'a [u8], format: ObjectFormat) -> Option<Self> {
-        let id = format.id_length();
-        let body = bytes.get(..bytes.len().checked_sub(id)?)?;
+        let id_length = format.id_length();
+        let body = bytes.get(..bytes.len().checked_sub(id_length)?)?;
         if !bytes.starts_with(b"\xfftOc\0\0\0\x02") || bytes[body.len()..] != format.hash_bytes(body) {
             return None;
         }
         let count = read_u32(bytes, 8 + FANOUT_BYTES - 4).filter(|count| *count <= MAX_OBJECTS)?;
-        let ids = bytes.get(HEADER_BYTES..HEADER_BYTES + count * id)?;
-        let small = HEADER_BYTES + count * (id + 4);
+        let ids = bytes.get(HEADER_BYTES..HEADER_BYTES + count * id_length)?;
+        let small = HEADER_BYTES + count * (id_length + 4);
         let large = small + count * 4;
-        let tail = body.len().checked_sub(id)?;
+        let tail = body.len().checked_sub(id_length)?;
         let far = tail.checked_sub(large).filter(|length| length % 8 == 0)? / 8;
         let place = |number_of: usize| {
             let place = read_u32(bytes, small + number_of * 4)?;
@@ -44,8 +44,8 @@ impl<'a> PackIndex<'a> {
             let eight = bytes.get(large + at * 8..large + at * 8 + 8).filter(|_| at < far)?;
             Some(u64::from_be_bytes(eight.try_into().ok()?))
         };
-        let places = (0..count).map(place).collect::<Option<Vec<u64>>>()?;
-        let found = Self { ids, id_length: id, offsets: places, pack_checksum: &body[tail..] };
+        let offsets = (0..count).map(place).collect::<Option<Vec<u64>>>()?;
+        let found = Self { ids, id_length, offsets, pack_checksum: &body[tail..] };
         (found.is_sorted() && found.has_valid_fanout(bytes)).then_some(found)
     }
 

@@ -59,23 +59,25 @@ impl PlantedFileWatch {
         roots: impl Iterator<Item = &'a PathBuf>,
         repositories: &[Repository],
         configuration: Vec<(PathBuf, String)>,
-        left: Vec<String>,
+        recovery_notes: Vec<String>,
     ) -> Self {
         let roots = roots.cloned().filter_map(PlantLocation::from_root);
         let modules = repositories.iter().flat_map(missing_submodules);
         let missing = configuration.into_iter().map(|(at, when)| PlantLocation::Configuration { at, when });
-        let places = roots.chain(modules).chain(missing).collect();
-        let strays = Self {
+        let locations = roots.chain(modules).chain(missing).collect();
+        let watch = Self {
             repositories: repositories.to_vec(),
-            locations: Mutex::new(places),
-            recovery_notes: Mutex::new(left),
+            locations: Mutex::new(locations),
+            recovery_notes: Mutex::new(recovery_notes),
             gitlinks: Mutex::new(repositories.iter().map(|_| TipGitlinks::default()).collect()),
-            session_start_nanos: UNIX_EPOCH.elapsed().map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(0)),
+            session_start_nanos: UNIX_EPOCH
+                .elapsed()
+                .map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(0)),
             ..Self::default()
         };
         // Existing repositories are the user's.
-        let _known = strays.watch_submodules(MAX_TREES_AT_START);
-        strays
+        let _known = watch.watch_submodules(MAX_TREES_AT_START);
+        watch
     }
 
     /// Treats the repositories of the working trees in `known` as the user's.
@@ -92,47 +94,52 @@ impl PlantedFileWatch {
     /// Renames planted files, except those `accepted`, and returns notes about it. If git directories were `changed`,
     /// it also collects new locations for the next run.
     pub(crate) fn defuse(&self, accepted: &BTreeSet<PathBuf>, changed: bool) -> Vec<String> {
-        let mut told = std::mem::take(&mut *self.recovery_notes.lock());
+        let mut notes = std::mem::take(&mut *self.recovery_notes.lock());
         if changed {
-            told.extend(self.watch_submodules(MAX_TREES_AFTER_RUN));
+            notes.extend(self.watch_submodules(MAX_TREES_AFTER_RUN));
         }
-        let places = self.locations.lock();
-        let open = places.iter().filter(|place| !place.is_accepted(accepted));
-        told.extend(open.filter_map(PlantLocation::defuse));
-        let mut said = self.reported_notes.lock();
-        told.retain(|sentence| said.insert(sentence.clone()));
-        told
+        let locations = self.locations.lock();
+        let open = locations.iter().filter(|place| !place.is_accepted(accepted));
+        notes.extend(open.filter_map(PlantLocation::defuse));
+        let mut reported_notes = self.reported_notes.lock();
+        notes.retain(|sentence| reported_notes.insert(sentence.clone()));
+        notes
     }
 
     /// Adds the paths of submodules that the index or a branch names, reading at most `budget` trees. Returns
     /// warnings that the user has to check.
     fn watch_submodules(&self, mut budget: usize) -> Vec<String> {
         let mut links = self.gitlinks.lock();
-        let (mut new, mut told) = (Vec::new(), BTreeSet::new());
+        let (mut new, mut warnings) = (Vec::new(), BTreeSet::new());
         for (repository, links) in self.repositories.iter().zip(links.iter_mut()) {
             let known = links.gitlinks.len();
             if !links.scan(repository, &mut budget) {
-                told.insert(COMMITS_NOT_SCANNED_WARNING.to_owned());
+                warnings.insert(COMMITS_NOT_SCANNED_WARNING.to_owned());
             }
             new.extend(missing_submodules(repository));
             for root in repository.working_trees() {
-                let is_open = |at: &PathBuf| self.is_plantable(at);
+                let is_plantable = |at: &PathBuf| self.is_plantable(at);
                 let places = links.gitlinks.iter().map(|link| root.join(link));
                 let of = &repository.at;
                 new.extend(
-                    places.clone().filter(is_open).map(|at| PlantLocation::Submodule { at, of: of.clone() }),
+                    places
+                        .clone()
+                        .filter(is_plantable)
+                        .map(|at| PlantLocation::Submodule { at, of: of.clone() }),
                 );
-                let older = places.skip(known).filter(|at| !self.is_plantable(at) && !leads_to_modules(at, of));
-                told.extend(older.map(|at| older_repository(&at)));
+                let older =
+                    places.skip(known).filter(|at| !self.is_plantable(at) && !leads_to_modules(at, of));
+                warnings.extend(older.map(|at| older_repository(&at)));
             }
         }
-        let mut places = self.locations.lock();
-        let modules = places.iter().filter(|place| matches!(place, PlantLocation::Submodule { .. })).count();
+        let mut locations = self.locations.lock();
+        let modules =
+            locations.iter().filter(|place| matches!(place, PlantLocation::Submodule { .. })).count();
         let room = MAX_MODULES.saturating_sub(modules);
         let new: Vec<PlantLocation> =
-            new.into_iter().filter(|place| !places.contains(place)).take(room).collect();
-        places.extend(new);
-        told.into_iter().collect()
+            new.into_iter().filter(|place| !locations.contains(place)).take(room).collect();
+        locations.extend(new);
+        warnings.into_iter().collect()
     }
 
     /// Returns true if there is no repository at `place`, or one that was created in this session. No command can set
@@ -154,8 +161,8 @@ impl PlantedFileWatch {
 
     /// Encodes the locations, for [`recover`].
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let places = self.locations.lock();
-        places.iter().flat_map(PlantLocation::to_bytes).collect()
+        let locations = self.locations.lock();
+        locations.iter().flat_map(PlantLocation::to_bytes).collect()
     }
 }
 
@@ -163,21 +170,21 @@ impl PlantedFileWatch {
 /// it. `made_then` decides whether a path was created during that session.
 pub(crate) fn recover(written: &[u8], made_then: impl Fn(&Path) -> bool) -> Vec<String> {
     let mut fields = written.split(|&byte| byte == 0);
-    let mut told = Vec::new();
+    let mut notes = Vec::new();
     // ends: each step takes three fields of the text
     while let (Some(kind), Some(at), Some(rest)) = (fields.next(), fields.next(), fields.next()) {
         let (at, of) = (path_from_bytes(at.to_vec()), path_from_bytes(rest.to_vec()));
         let when = String::from_utf8_lossy(rest).into_owned();
-        let place = match kind {
+        let location = match kind {
             b"root" => PlantLocation::Root(at),
             b"bare" => PlantLocation::BareRepository(at),
             b"module" => PlantLocation::Submodule { at, of },
             b"configuration" if made_then(&at) => PlantLocation::Configuration { at, when },
             _ => continue,
         };
-        told.extend(place.defuse());
+        notes.extend(location.defuse());
     }
-    told
+    notes
 }
 
 /// A location that held nothing to obey when the session began.
@@ -212,7 +219,8 @@ impl Repository {
         let mut trees = vec![self.root.clone()];
         let Ok(directory) = sys::root(&self.at.join("worktrees")) else { return trees };
         let _seen = sys::list(directory.as_fd(), |name, _| {
-            let pointer = sys::read_small_file(directory.as_fd(), &Path::new(name).join("gitdir"), MAX_POINTER_BYTES);
+            let pointer =
+                sys::read_small_file(directory.as_fd(), &Path::new(name).join("gitdir"), MAX_POINTER_BYTES);
             let path = pointer.map(|text| path_from_bytes(text.trim_ascii_end().to_vec()));
             let tree = path.and_then(|path| path.parent().map(Path::to_owned));
             trees.extend(tree.filter(|tree| tree.starts_with(&self.root) && *tree != self.root));
@@ -226,7 +234,8 @@ impl Repository {
 fn missing_submodules(Repository { at, root }: &Repository) -> Vec<PlantLocation> {
     let Ok(git) = sys::root(at) else { return Vec::new() };
     let read = |name: &str, most| sys::read_small_file(git.as_fd(), Path::new(name), most);
-    let Some(format) = read("config", MAX_CONFIG_FILE_BYTES).and_then(|config| ObjectFormat::from_config(&config))
+    let Some(format) =
+        read("config", MAX_CONFIG_FILE_BYTES).and_then(|config| ObjectFormat::from_config(&config))
     else {
         return Vec::new();
     };

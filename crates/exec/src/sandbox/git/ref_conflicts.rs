@@ -89,13 +89,13 @@ impl LayerLanding<'_> {
 
     /// Returns the current value of the host's reference, if another process may have moved it.
     pub(super) fn moved_ref_value(&self, path: &Path, changed: i128) -> Option<Vec<u8>> {
-        let by_others = self.is_changed_by_others(changed);
+        let is_foreign_change = self.is_changed_by_others(changed);
         let file = match self.host.stat(path) {
             Some(_) => path.to_owned(),
             None => split_ref_path(path)?.0.join("packed-refs"),
         };
         let stat = self.host.stat(&file)?;
-        by_others(&file, &stat).then(|| self.host_ref_value(path)).flatten()
+        is_foreign_change(&file, &stat).then(|| self.host_ref_value(path)).flatten()
     }
 
     /// Returns the current value of the host's reference.
@@ -118,7 +118,8 @@ impl LayerLanding<'_> {
     fn continues_host_reflog(&self, path: &Path, from: &[u8], text: &[u8]) -> bool {
         let Some((git, name)) = split_ref_path(path) else { return false };
         let log = git.join("logs").join(name);
-        let logs = self.host.read_small(&log, MAX_REFLOG_BYTES).zip(self.upper.read_small(&log, MAX_REFLOG_BYTES));
+        let logs =
+            self.host.read_small(&log, MAX_REFLOG_BYTES).zip(self.upper.read_small(&log, MAX_REFLOG_BYTES));
         logs.is_some_and(|(host, sandbox)| {
             reflog_tail(&host, &sandbox).is_some_and(|tail| {
                 tail.from == from && lines(text).next().is_some_and(|line| line == tail.to)
@@ -140,7 +141,9 @@ impl LayerLanding<'_> {
         path: &Path,
         body: &LandingContent,
     ) -> Result<HostWriteOutcome, HostWriteFault> {
-        let (Some(host), LandingContent::Bytes(sandbox)) = (self.host.read_small(path, MAX_REFLOG_BYTES), body) else {
+        let (Some(host), LandingContent::Bytes(sandbox)) =
+            (self.host.read_small(path, MAX_REFLOG_BYTES), body)
+        else {
             return Ok(HostWriteOutcome::Conflict);
         };
         match reflog_tail(&host, sandbox) {
@@ -155,7 +158,8 @@ impl LayerLanding<'_> {
     pub(super) fn is_changed_by_others(&self, changed: i128) -> impl Fn(&Path, &Stat) -> bool {
         let since = self.layer.start_nanos.min(changed);
         move |path, stat| {
-            sys::change_time(stat) > since && self.layer.landed_files.get(path) != Some(&LandedMark::from_stat(stat))
+            sys::change_time(stat) > since
+                && self.layer.landed_files.get(path) != Some(&LandedMark::from_stat(stat))
         }
     }
 
@@ -166,19 +170,19 @@ impl LayerLanding<'_> {
         body: &'b LandingContent,
         changed: i128,
     ) -> ForeignChangeCheck<'b> {
-        let by_others = self.is_changed_by_others(changed);
+        let is_foreign_change = self.is_changed_by_others(changed);
         match (form, body) {
             (ContentForm::Ref, _) => Box::new(move |path, stat| {
                 let from = self.fast_forwards.get(path);
-                by_others(path, stat)
+                is_foreign_change(path, stat)
                     && from.is_none_or(|from| self.host_ref_value(path).as_ref() != Some(from))
             }),
             (ContentForm::Index, LandingContent::File(new, _)) => Box::new(move |path, stat| {
                 let now = self.layer.indexes.get(path).zip(self.host.open_file(path));
-                by_others(path, stat)
+                is_foreign_change(path, stat)
                     && !now.is_some_and(|(then, now)| index::includes_changes(then, &now, new))
             }),
-            _ => Box::new(by_others),
+            _ => Box::new(is_foreign_change),
         }
     }
 }

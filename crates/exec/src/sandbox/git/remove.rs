@@ -16,15 +16,16 @@ impl HostGitDir {
     pub(super) fn remove_blocking_file(
         &self,
         parent: &Path,
-        change: &ReplaceGuard<'_>,
+        guard: &ReplaceGuard<'_>,
     ) -> Result<HostWriteOutcome, HostWriteFault> {
         let blocks =
             |path: &&Path| self.stat(path).is_some_and(|stat| sys::file_type(&stat) != FileType::Directory);
         let Some(path) = parent.ancestors().find(blocks) else { return Ok(HostWriteOutcome::Kept) };
         match allowlist::judge(&parts(path)) {
-            LandingVerdict::Land(_, RemovalScope::File | RemovalScope::Tree) => {
-                self.remove(path, &ReplaceGuard { removal: RemovalScope::File, is_foreign_change: change.is_foreign_change })
-            }
+            LandingVerdict::Land(_, RemovalScope::File | RemovalScope::Tree) => self.remove(
+                path,
+                &ReplaceGuard { removal: RemovalScope::File, is_foreign_change: guard.is_foreign_change },
+            ),
             _ => Ok(HostWriteOutcome::Kept),
         }
     }
@@ -33,7 +34,7 @@ impl HostGitDir {
     pub(super) fn remove(
         &self,
         path: &Path,
-        change: &ReplaceGuard<'_>,
+        guard: &ReplaceGuard<'_>,
     ) -> Result<HostWriteOutcome, HostWriteFault> {
         let (dir, name) = match self.open_parent(path) {
             Err(Errno::NOENT) => return Ok(HostWriteOutcome::Unchanged),
@@ -41,16 +42,16 @@ impl HostGitDir {
             other => other?,
         };
         let Some(stat) = sys::stat_name(dir.as_fd(), &name)? else { return Ok(HostWriteOutcome::Unchanged) };
-        match (sys::file_type(&stat), change.removal) {
+        match (sys::file_type(&stat), guard.removal) {
             (FileType::RegularFile, RemovalScope::File | RemovalScope::Tree) => {}
-            (FileType::Directory, RemovalScope::Tree) => return self.remove_tree(path, change),
+            (FileType::Directory, RemovalScope::Tree) => return self.remove_tree(path, guard),
             _ => return Ok(HostWriteOutcome::Kept),
         }
-        if (change.is_foreign_change)(path, &stat) {
+        if (guard.is_foreign_change)(path, &stat) {
             return Ok(HostWriteOutcome::Conflict);
         }
         let _lock = self.lock(dir.as_fd(), &name)?;
-        if sys::stat_name(dir.as_fd(), &name)?.is_some_and(|stat| (change.is_foreign_change)(path, &stat)) {
+        if sys::stat_name(dir.as_fd(), &name)?.is_some_and(|stat| (guard.is_foreign_change)(path, &stat)) {
             return Ok(HostWriteOutcome::Conflict);
         }
         rustix::fs::unlinkat(&dir, &name, AtFlags::empty())?;
@@ -60,7 +61,7 @@ impl HostGitDir {
     pub(super) fn remove_tree(
         &self,
         path: &Path,
-        change: &ReplaceGuard<'_>,
+        guard: &ReplaceGuard<'_>,
     ) -> Result<HostWriteOutcome, HostWriteFault> {
         let mut all = vec![path.to_owned()];
         let mut next = 0;
@@ -69,7 +70,7 @@ impl HostGitDir {
             next += 1;
             match self.stat(&path).filter(|stat| sys::file_type(stat) == FileType::Directory) {
                 Some(_) => all.extend(self.list_names(&path).into_iter().map(|name| path.join(name))),
-                None if self.stat(&path).is_some_and(|stat| (change.is_foreign_change)(&path, &stat)) => {
+                None if self.stat(&path).is_some_and(|stat| (guard.is_foreign_change)(&path, &stat)) => {
                     return Ok(HostWriteOutcome::Conflict);
                 }
                 None => {}

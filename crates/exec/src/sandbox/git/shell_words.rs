@@ -36,8 +36,13 @@ pub(super) fn split_words(text: &[u8]) -> Vec<UnexpandedWord> {
             (b'"' | b'\'', None) => quote = Some(byte),
             (byte, Some(open)) if byte == open => quote = None,
             (byte, None) if byte.is_ascii_whitespace() || b";|&<>()`".contains(&byte) => {
-                let is_first = word.starts_command && word.text.is_empty() || b";|&()`\n".contains(&byte);
-                let next = UnexpandedWord { text: Vec::new(), starts_command: is_first, follows_substitution: b")`".contains(&byte) };
+                let starts_command =
+                    word.starts_command && word.text.is_empty() || b";|&()`\n".contains(&byte);
+                let next = UnexpandedWord {
+                    text: Vec::new(),
+                    starts_command,
+                    follows_substitution: b")`".contains(&byte),
+                };
                 words.push(std::mem::replace(&mut word, next));
             }
             (byte, _) => word.text.push(byte),
@@ -89,7 +94,8 @@ impl ShellVariables {
         let mut all = vec![word.to_vec()];
         let mut from = 0;
         for _ in 0..MAX_VARIABLE_NESTING {
-            let new: Vec<Vec<u8>> = all[from..].iter().flat_map(|text| self.expand_first_variable(text)).collect();
+            let new: Vec<Vec<u8>> =
+                all[from..].iter().flat_map(|text| self.expand_first_variable(text)).collect();
             from = all.len();
             all.extend(new.into_iter().take(MAX_SPELLINGS.saturating_sub(from)));
         }

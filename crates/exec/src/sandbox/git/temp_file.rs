@@ -39,10 +39,12 @@ impl<'a> GitTempFile<'a> {
         name: &OsStr,
         how: RenameFlags,
     ) -> Result<LandedMark, HostWriteFault> {
-        let Some(draft) = self.name.clone() else { return Err(Errno::INVAL.into()) };
-        match rustix::fs::renameat_with(self.dir, &draft, self.dir, name, how) {
+        let Some(temp_name) = self.name.clone() else { return Err(Errno::INVAL.into()) };
+        match rustix::fs::renameat_with(self.dir, &temp_name, self.dir, name, how) {
             // A file system without `RENAME_NOREPLACE`. At worst, an object is replaced by an equal one.
-            Err(Errno::INVAL) if !how.is_empty() => rustix::fs::renameat(self.dir, &draft, self.dir, name)?,
+            Err(Errno::INVAL) if !how.is_empty() => {
+                rustix::fs::renameat(self.dir, &temp_name, self.dir, name)?
+            }
             other => other?,
         }
         self.name = None;

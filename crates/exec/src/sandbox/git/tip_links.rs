@@ -109,7 +109,9 @@ impl TipGitlinks {
                 0o040_000 => next.push_back((below, entry.id.to_vec())),
                 0o100_000 | 0o120_000 => {}
                 // Git takes every other mode for that of a gitlink.
-                _ if self.gitlinks.len() < MAX_LINKS && !self.gitlinks.contains(&below) => self.gitlinks.push(below),
+                _ if self.gitlinks.len() < MAX_LINKS && !self.gitlinks.contains(&below) => {
+                    self.gitlinks.push(below)
+                }
                 _ => {}
             }
         }
@@ -170,14 +172,17 @@ fn reference_ids(git: BorrowedFd<'_>, format: ObjectFormat) -> Vec<Vec<u8>> {
         let _seen = sys::list(directory.as_fd(), |name, kind| {
             if kind == FileType::Directory {
                 waiting.push_back(path.join(name));
-            } else if let Some(text) = sys::read_small_file(directory.as_fd(), Path::new(name), MAX_REFERENCE_BYTES) {
+            } else if let Some(text) =
+                sys::read_small_file(directory.as_fd(), Path::new(name), MAX_REFERENCE_BYTES)
+            {
                 add(&text);
             }
             left = left.saturating_sub(1);
             if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
     }
-    let packed = sys::read_small_file(git, Path::new("packed-refs"), MAX_PACKED_REFS_BYTES).unwrap_or_default();
+    let packed =
+        sys::read_small_file(git, Path::new("packed-refs"), MAX_PACKED_REFS_BYTES).unwrap_or_default();
     packed.split(|&byte| byte == b'\n').for_each(add);
     tips
 }

@@ -128,25 +128,27 @@ impl UpperDir {
     }
 
     /// Lists the entries of `path`, up to the limits of `room`.
-    pub(super) fn list(&self, path: &Path, room: ListingBudget) -> Result<UpperListing> {
+    pub(super) fn list(&self, path: &Path, budget: ListingBudget) -> Result<UpperListing> {
         let dir = sys::beneath(self.dir.as_fd(), path, sys::LIST_FLAGS)?;
         let changed = sys::change_time(&rustix::fs::fstat(&dir)?);
-        let (mut names, mut letters, mut cut) = (Vec::new(), 0, false);
+        let (mut names, mut path_bytes, mut truncated) = (Vec::new(), 0, false);
         sys::list(dir.as_fd(), |name, _| {
-            letters += path.as_os_str().len() + 1 + name.len();
-            cut = names.len() == room.entries || letters > room.path_bytes;
-            if cut {
+            path_bytes += path.as_os_str().len() + 1 + name.len();
+            truncated = names.len() == budget.entries || path_bytes > budget.path_bytes;
+            if truncated {
                 return ControlFlow::Break(());
             }
             names.push(name.to_owned());
             ControlFlow::Continue(())
         })?;
         names.sort_unstable();
-        let entries =
-            names.into_iter().filter_map(|name| entry_kind(dir.as_fd(), &name).map(|kind| (name, kind))).collect();
+        let entries = names
+            .into_iter()
+            .filter_map(|name| entry_kind(dir.as_fd(), &name).map(|kind| (name, kind)))
+            .collect();
         // "x" only means that it contains whiteouts of the other kind.
         let opaque = read_xattr_byte(dir.as_fd(), OPAQUE_XATTR).is_some_and(|value| value == b'y');
-        Ok(UpperListing { entries, opaque, changed, path_bytes: letters, truncated: cut })
+        Ok(UpperListing { entries, opaque, changed, path_bytes, truncated })
     }
 
     /// Returns true if the name does not exist.
@@ -181,7 +183,9 @@ impl UpperDir {
         let file = match sys::beneath(self.dir.as_fd(), path, sys::READ_FLAGS) {
             Ok(file) => File::from(file),
             Err(Errno::NOENT) => return Err(UnreadReason::Gone),
-            Err(Errno::LOOP | Errno::NOTDIR | Errno::NXIO | Errno::XDEV) => return Err(UnreadReason::MayNotLand),
+            Err(Errno::LOOP | Errno::NOTDIR | Errno::NXIO | Errno::XDEV) => {
+                return Err(UnreadReason::MayNotLand);
+            }
             Err(errno) => return Err(UnreadReason::Fault(errno)),
         };
         let stat = rustix::fs::fstat(&file).map_err(UnreadReason::Fault)?;
@@ -230,7 +234,9 @@ impl UpperDir {
 
     fn unlink(&self, path: &Path, flags: AtFlags) {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return };
-        if let Ok(dir) = sys::beneath(self.dir.as_fd(), parent, sys::PATH_FLAGS | rustix::fs::OFlags::DIRECTORY) {
+        if let Ok(dir) =
+            sys::beneath(self.dir.as_fd(), parent, sys::PATH_FLAGS | rustix::fs::OFlags::DIRECTORY)
+        {
             let _ = rustix::fs::unlinkat(&dir, name, flags);
         }
     }
@@ -269,7 +275,8 @@ fn entry_kind(dir: BorrowedFd<'_>, name: &std::ffi::OsStr) -> Option<UpperEntryK
 }
 
 fn is_whiteout(dir: BorrowedFd<'_>, name: &std::ffi::OsStr) -> bool {
-    sys::beneath(dir, Path::new(name), sys::READ_FLAGS).is_ok_and(|file| read_xattr_byte(file.as_fd(), WHITEOUT_XATTR).is_some())
+    sys::beneath(dir, Path::new(name), sys::READ_FLAGS)
+        .is_ok_and(|file| read_xattr_byte(file.as_fd(), WHITEOUT_XATTR).is_some())
 }
 
 /// Returns the first byte of an extended attribute, 0 if it is empty.

@@ -91,11 +91,11 @@ impl RoleReader {
     /// Returns the role of `word`, the next one after `before`.
     pub(super) fn next_role(&mut self, word: &UnexpandedWord, before: &[u8]) -> WordRole {
         if word.starts_command {
-            let place = match self.script_place {
+            let script_place = match self.script_place {
                 ScriptPlace::Script => ScriptPlace::Later,
                 place @ (ScriptPlace::Argument | ScriptPlace::Later) => place,
             };
-            *self = Self { script_place: place, ..Self::new() };
+            *self = Self { script_place, ..Self::new() };
         }
         let text = word.text.as_slice();
         let name = base_name(text);
@@ -134,7 +134,8 @@ impl RoleReader {
 
     /// Updates the state after the word `name`.
     fn advance(&mut self, name: &str, is_program: bool) {
-        let is_interpreter = is_listed_program(INTERPRETERS, name) || is_program && SOURCE_COMMANDS.contains(&name);
+        let is_interpreter =
+            is_listed_program(INTERPRETERS, name) || is_program && SOURCE_COMMANDS.contains(&name);
         self.script_place = match self.script_place {
             _ if is_interpreter => ScriptPlace::Script,
             ScriptPlace::Argument => ScriptPlace::Argument,
@@ -143,7 +144,9 @@ impl RoleReader {
         if is_interpreter {
             self.finds_modules = is_listed_program(MODULE_INTERPRETERS, name);
         }
-        if let Some((_, options)) = SCRIPT_OPTIONS.iter().find(|(programs, _)| is_listed_program(programs, name)) {
+        if let Some((_, options)) =
+            SCRIPT_OPTIONS.iter().find(|(programs, _)| is_listed_program(programs, name))
+        {
             self.script_options = options;
         }
         if is_program {

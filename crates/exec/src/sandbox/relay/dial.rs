@@ -44,11 +44,11 @@ fn is_this_machine(at: SocketAddr) -> bool {
         IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     };
     // Nothing is sent: only the route is queried.
-    let called = UdpSocket::bind((any, 0)).and_then(|socket| {
+    let local_address = UdpSocket::bind((any, 0)).and_then(|socket| {
         socket.connect(at)?;
         socket.local_addr()
     });
-    called.is_ok_and(|called| called.ip() == at.ip())
+    local_address.is_ok_and(|called| called.ip() == at.ip())
 }
 
 #[cfg(test)]

@@ -23,9 +23,9 @@ pub(super) fn forward_bytes(inner: TcpStream, outer: TcpStream, channel: &OwnedF
     };
     // Detects a host that is gone without closing.
     let _without = set_socket_keepalive(&outer, true);
-    let carried =
+    let outcome =
         ready(&inner).and_then(|()| ready(&outer)).and_then(|()| both_ways(&inner, &outer, channel));
-    if carried.is_err() {
+    if outcome.is_err() {
         reset(inner);
         reset(outer);
     }
@@ -39,22 +39,25 @@ pub(super) fn reset(stream: TcpStream) {
 
 fn both_ways(inner: &TcpStream, outer: &TcpStream, channel: &OwnedFd) -> io::Result<()> {
     let (mut out, mut back) = (ForwardDirection::new(), ForwardDirection::new());
-    let mut by: Option<Instant> = None;
+    let mut deadline: Option<Instant> = None;
     // ends: when both have ended; each round waits until one of them can go on
-    while !(out.is_finished && (back.is_finished || by.is_some())) {
+    while !(out.is_finished && (back.is_finished || deadline.is_some())) {
         // A socket with nothing to wait for is left out: if it is closed, it would end every wait at once.
-        let wanted =
-            [(inner.as_fd(), out.read_interest() | back.write_interest()), (outer.as_fd(), back.read_interest() | out.write_interest())];
+        let wanted = [
+            (inner.as_fd(), out.read_interest() | back.write_interest()),
+            (outer.as_fd(), back.read_interest() | out.write_interest()),
+        ];
         let wanted = wanted.into_iter().filter(|(_, what)| !what.is_empty());
         let mut ready: Vec<_> = wanted.map(|(of, what)| PollFd::from_borrowed_fd(of, what)).collect();
         // Only the hang-up matters, which needs no flag.
-        ready.extend(by.is_none().then(|| PollFd::new(channel, PollFlags::empty())));
-        let left = by.and_then(|by| Timespec::try_from(by.saturating_duration_since(Instant::now())).ok());
+        ready.extend(deadline.is_none().then(|| PollFd::new(channel, PollFlags::empty())));
+        let left =
+            deadline.and_then(|by| Timespec::try_from(by.saturating_duration_since(Instant::now())).ok());
         if poll(&mut ready, left.as_ref())? == 0 {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        if by.is_none() && ready.last().is_some_and(|channel| !channel.revents().is_empty()) {
-            by = Some(Instant::now() + super::DELIVERY_GRACE);
+        if deadline.is_none() && ready.last().is_some_and(|channel| !channel.revents().is_empty()) {
+            deadline = Some(Instant::now() + super::DELIVERY_GRACE);
         }
         out.forward_ready_bytes(inner, outer)?;
         back.forward_ready_bytes(outer, inner)?;

@@ -151,7 +151,8 @@ fn socketpair() -> Vec<SyscallRule> {
 /// Returns the types of unix sockets that send only to their connected peer. All others can send to any path: the
 /// kernel turns SOCK_RAW into a datagram socket too.
 fn connected_unix_types() -> [ArgCondition; 2] {
-    [libc::SOCK_STREAM, libc::SOCK_SEQPACKET].map(|kind| low(1).equals_under_mask(SOCKET_TYPE_MASK, kind.cast_unsigned()))
+    [libc::SOCK_STREAM, libc::SOCK_SEQPACKET]
+        .map(|kind| low(1).equals_under_mask(SOCKET_TYPE_MASK, kind.cast_unsigned()))
 }
 
 fn device_rules(mode: u8) -> [SyscallRule; 2] {
@@ -185,8 +186,9 @@ fn add_rules_without_namespaces(add: &mut impl FnMut(&[Syscall], &[SyscallRule])
 }
 
 fn add_write_notifications(add: &mut impl FnMut(&[Syscall], &[SyscallRule])) {
-    let writing =
-        |flags: u8| [SyscallRule { conditions: vec![low(flags).has(WRITE_FLAGS)], action: SyscallAction::Notify }];
+    let writing = |flags: u8| {
+        [SyscallRule { conditions: vec![low(flags).has(WRITE_FLAGS)], action: SyscallAction::Notify }]
+    };
     add(arch::OPEN_1, &writing(1));
     add(syscalls::OPEN_2, &writing(2));
     add(syscalls::OPEN_HOW, &[always(SyscallAction::Notify)]);
@@ -199,20 +201,20 @@ const DENY: SyscallAction = SyscallAction::Fail(EPERM);
 /// Any bit: not zero.
 const ANY_BIT: i32 = -1;
 
-fn always(then: SyscallAction) -> SyscallRule {
-    SyscallRule { conditions: Vec::new(), action: then }
+fn always(action: SyscallAction) -> SyscallRule {
+    SyscallRule { conditions: Vec::new(), action }
 }
 
-fn allow<const N: usize>(when: [ArgCondition; N]) -> SyscallRule {
-    SyscallRule { conditions: when.into(), action: SyscallAction::Allow }
+fn allow<const N: usize>(conditions: [ArgCondition; N]) -> SyscallRule {
+    SyscallRule { conditions: conditions.into(), action: SyscallAction::Allow }
 }
 
-fn deny<const N: usize>(when: [ArgCondition; N]) -> SyscallRule {
-    fail(EPERM, when)
+fn deny<const N: usize>(conditions: [ArgCondition; N]) -> SyscallRule {
+    fail(EPERM, conditions)
 }
 
-fn fail<const N: usize>(errno: i32, when: [ArgCondition; N]) -> SyscallRule {
-    SyscallRule { conditions: when.into(), action: SyscallAction::Fail(errno) }
+fn fail<const N: usize>(errno: i32, conditions: [ArgCondition; N]) -> SyscallRule {
+    SyscallRule { conditions: conditions.into(), action: SyscallAction::Fail(errno) }
 }
 
 fn low(argument: u8) -> ArgWord {

@@ -56,7 +56,11 @@ fn run_filter(rules: FilterRules, number: u32, args: &[u64]) -> BpfOutcome {
 fn check(rules: FilterRules, cases: &[(c_long, &[u64], u32)]) {
     for &(call, args, answer) in cases {
         let number = u32::try_from(call).unwrap();
-        assert_eq!(run_filter(rules, number, args).answer, answer, "call {call} with {args:x?} under {rules:?}");
+        assert_eq!(
+            run_filter(rules, number, args).answer,
+            answer,
+            "call {call} with {args:x?} under {rules:?}"
+        );
     }
 }
 
@@ -181,7 +185,8 @@ fn without_namespaces_others_are_left_alone() {
 
 #[test]
 fn common_calls_cost_little() {
-    let steps = |rules, call: c_long, args: &[u64]| run_filter(rules, u32::try_from(call).unwrap(), args).steps;
+    let steps =
+        |rules, call: c_long, args: &[u64]| run_filter(rules, u32::try_from(call).unwrap(), args).steps;
     for call in [SYS_read, libc::SYS_write, libc::SYS_mmap, libc::SYS_futex, libc::SYS_close, SYS_openat] {
         assert!(steps(FULL, call, &[]) <= 13, "{call} takes {}", steps(FULL, call, &[]));
     }

@@ -31,14 +31,14 @@ pub(super) fn resolve_names(head: &DiffFileHead) -> Result<DiffNames, PatchSynta
         ));
     }
     let known = head.git_names.as_ref().and_then(|(old, new)| common_file(old, new));
-    let two = |old: &str, new: &str| {
+    let two_files_error = |old: &str, new: &str| {
         PatchSyntaxError::new(head.line, format!("`{}` and `{}` are two files", clip(old), clip(new)), hint)
     };
     // `diff --git` must name the same file.
     let agreed = |name: &str, bare: &str| match &known {
         None => Ok(bare.to_owned()),
         Some(known) if [name, bare, strip_name_prefix(name)].contains(&known.as_str()) => Ok(known.clone()),
-        Some(known) => Err(two(known, name)),
+        Some(known) => Err(two_files_error(known, name)),
     };
     let both = |name: String| DiffNames { old: Some(name.clone()), new: Some(name) };
     let Some((old, new)) = &head.sides else {
@@ -58,7 +58,7 @@ pub(super) fn resolve_names(head: &DiffFileHead) -> Result<DiffNames, PatchSynta
             let compared = || if dated { compared_file(old_name, new_name) } else { None };
             match common_file(old_name, new_name).or_else(compared) {
                 Some(name) => agreed(&name, &name).map(both),
-                None => Err(two(old_name, new_name)),
+                None => Err(two_files_error(old_name, new_name)),
             }
         }
     }
@@ -132,7 +132,11 @@ pub(super) fn split_git_names(
 
 /// Returns a name without its quotes, if it has any.
 pub(super) fn unquote_name(text: &str, number: usize) -> Result<String, PatchSyntaxError> {
-    if text.starts_with('"') { parse_quoted_name(text, number).map(|(name, _)| name) } else { Ok(text.to_owned()) }
+    if text.starts_with('"') {
+        parse_quoted_name(text, number).map(|(name, _)| name)
+    } else {
+        Ok(text.to_owned())
+    }
 }
 
 /// Parses a name in C quotes, and returns the rest of the text.

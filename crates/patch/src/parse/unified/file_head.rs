@@ -50,15 +50,15 @@ impl DiffFileHead {
     /// Returns true if the diff creates the file. diff names a new file on both sides; the old one has no time and no
     /// lines.
     pub(super) fn creates_file(&self, found: &[ParsedHunk]) -> bool {
-        let epoch = self.sides.as_ref().is_some_and(|(old, _)| old.is_missing);
-        epoch && !found.is_empty() && found.iter().all(|found| found.hunk.old_lines().next().is_none())
+        let is_missing = self.sides.as_ref().is_some_and(|(old, _)| old.is_missing);
+        is_missing && !found.is_empty() && found.iter().all(|found| found.hunk.old_lines().next().is_none())
     }
 
     /// Returns true if the diff deletes the file. diff names a deleted file on both sides; the new one has no time and
     /// no lines.
     pub(super) fn deletes_file(&self, found: &[ParsedHunk]) -> bool {
-        let epoch = self.sides.as_ref().is_some_and(|(_, new)| new.is_missing);
-        epoch && !found.is_empty() && found.iter().all(|found| found.hunk.new_lines().next().is_none())
+        let is_missing = self.sides.as_ref().is_some_and(|(_, new)| new.is_missing);
+        is_missing && !found.is_empty() && found.iter().all(|found| found.hunk.new_lines().next().is_none())
     }
 }
 
@@ -95,8 +95,9 @@ pub(super) fn read_head(
     start: usize,
 ) -> Result<(DiffFileHead, usize), PatchSyntaxError> {
     let line = lines.number(start);
-    let (git, sides, moved, kind) = (None, None, (None, None), DiffFileKind::Change);
-    let mut head = DiffFileHead { line, git_names: git, sides, moved_names: moved, kind, executable: None, blob_ids: None };
+    let (git_names, sides, moved_names, kind) = (None, None, (None, None), DiffFileKind::Change);
+    let mut head =
+        DiffFileHead { line, git_names, sides, moved_names, kind, executable: None, blob_ids: None };
     let mut at = start;
     let first = lines.get(start).unwrap_or_default();
     if is_git_diff_line(first) {
@@ -178,9 +179,10 @@ fn parse_side(text: &str, number: usize) -> Result<DiffSide, PatchSyntaxError> {
         true => (text, ""),
         false => text.split_once('\t').unwrap_or((text, "")),
     };
-    let epoch = MISSING_FILE_MARKS.iter().any(|start| time.starts_with(start));
-    let dated = time.split_once('-').is_some_and(|(year, _)| year.len() == 4 && year.parse::<u16>().is_ok());
+    let is_missing = MISSING_FILE_MARKS.iter().any(|start| time.starts_with(start));
+    let has_date =
+        time.split_once('-').is_some_and(|(year, _)| year.len() == 4 && year.parse::<u16>().is_ok());
     let name = name.trim_end();
     let name = if name == "/dev/null" { None } else { Some(diff_names::unquote_name(name, number)?) };
-    Ok(DiffSide { name, is_missing: epoch, has_date: dated })
+    Ok(DiffSide { name, is_missing, has_date })
 }

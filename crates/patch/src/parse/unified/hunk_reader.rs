@@ -40,14 +40,14 @@ impl ParsedHunk {
 pub(super) fn read_hunks(
     lines: &SourceLines<'_>,
     start: usize,
-    whole: bool,
+    complete: bool,
 ) -> Result<(Vec<ParsedHunk>, usize), PatchSyntaxError> {
     let mut found = Vec::new();
     let mut at = start;
     // ends: each round takes a line or more
     loop {
         if lines.get(at).is_some_and(|line| line.starts_with("@@")) {
-            let hunk = read_hunk(lines, at, whole)?;
+            let hunk = read_hunk(lines, at, complete)?;
             at = hunk.body.end;
             found.push(hunk);
             continue;
@@ -70,7 +70,7 @@ pub(super) fn is_mail_signature(lines: &SourceLines<'_>, at: usize) -> bool {
         && after.is_none_or(|line| line.trim().is_empty() || line.starts_with("From "))
 }
 
-fn read_hunk(lines: &SourceLines<'_>, start: usize, whole: bool) -> Result<ParsedHunk, PatchSyntaxError> {
+fn read_hunk(lines: &SourceLines<'_>, start: usize, complete: bool) -> Result<ParsedHunk, PatchSyntaxError> {
     let number = lines.number(start);
     let line = lines.get(start).unwrap_or_default();
     let Some(heading) = heading::parse_heading(line) else {
@@ -87,15 +87,15 @@ fn read_hunk(lines: &SourceLines<'_>, start: usize, whole: bool) -> Result<Parse
     };
     let counted = counted_end(lines, start + 1, &heading);
     let end = counted.unwrap_or_else(|| end_with_unsigned_lines(lines, start + 1));
-    let (headers, at, new_at) = (heading.headers(), heading.old_start(), heading.new_start());
-    let mut hunk = Hunk { line: number, headers, old_start: at, new_start: new_at, ..Hunk::default() };
-    let returns = lines.ends_with_cr(start);
+    let (headers, old_start, new_start) = (heading.headers(), heading.old_start(), heading.new_start());
+    let mut hunk = Hunk { line: number, headers, old_start, new_start, ..Hunk::default() };
+    let heading_has_cr = lines.ends_with_cr(start);
     for at in start + 1..end {
         let text = lines.get(at).unwrap_or_default();
         if !hunk_body::push_line(&mut hunk, text, lines.number(at))? {
             hunk_body::push_unsigned_line(&mut hunk, text);
         }
-        if !returns && hunk.lines.len() > hunk.crlf.len() {
+        if !heading_has_cr && hunk.lines.len() > hunk.crlf.len() {
             hunk.crlf.push(lines.ends_with_cr(at));
         }
     }
@@ -104,7 +104,7 @@ fn read_hunk(lines: &SourceLines<'_>, start: usize, whole: bool) -> Result<Parse
         hunk.crlf.clear();
     }
     hunk_body::check_unsigned(&hunk)?;
-    if counted.is_none() && !whole && end > lines.last() && is_short(&hunk, &heading) {
+    if counted.is_none() && !complete && end > lines.last() && is_short(&hunk, &heading) {
         let hint =
             "the last hunk has fewer lines than it says and its last line does not end; send all of it";
         return Err(PatchSyntaxError::cut_off(lines.number(lines.last()), hint));
@@ -116,8 +116,8 @@ fn read_hunk(lines: &SourceLines<'_>, start: usize, whole: bool) -> Result<Parse
             "write the lines that change after it",
         ));
     }
-    let said = heading.old_range.zip(heading.new_range).map(|((_, old), (_, new))| (old, new));
-    Ok(ParsedHunk { hunk, body: start + 1..end, announced: said, heading_has_cr: returns })
+    let announced = heading.old_range.zip(heading.new_range).map(|((_, old), (_, new))| (old, new));
+    Ok(ParsedHunk { hunk, body: start + 1..end, announced, heading_has_cr })
 }
 
 /// Returns the end of the hunk by its own counts; `None` if they are wrong.
@@ -153,8 +153,9 @@ fn counted_end(lines: &SourceLines<'_>, start: usize, heading: &HunkHeading<'_>)
 /// Returns the end of the hunk by its lines. Trailing empty lines are separators.
 fn end_by_lines(lines: &SourceLines<'_>, start: usize) -> usize {
     let line = |at: usize| lines.get(at).unwrap_or_default();
-    let end =
-        (start..lines.len()).find(|at| !line(*at).is_empty() && !is_hunk_line(lines, *at)).unwrap_or(lines.len());
+    let end = (start..lines.len())
+        .find(|at| !line(*at).is_empty() && !is_hunk_line(lines, *at))
+        .unwrap_or(lines.len());
     (start..end).rev().find(|at| !line(*at).is_empty()).map_or(start, |last| last + 1)
 }
 

@@ -36,7 +36,8 @@ impl DiffLineCounts {
     /// Adds the next hunk.
     pub(super) fn add_hunk(&mut self, found: &ParsedHunk) {
         if let Some(before) = self.last.replace(HunkLineCount::from_hunk(found)) {
-            self.counts_match = before.announced == Some(before.actual) && (self.counts_match || self.earlier_hunks == 0);
+            self.counts_match =
+                before.announced == Some(before.actual) && (self.counts_match || self.earlier_hunks == 0);
             self.earlier_hunks += 1;
         }
     }
@@ -64,10 +65,12 @@ impl DiffLineCounts {
         let blank = lost == (1, 1) && !last.ends_in_drop;
         // One side has exactly the announced count, and the other ends many lines short.
         let least = if self.earlier_hunks == 0 { MIN_TRUNCATED_LINES } else { 1 };
-        let half = after == 0 && lost.0.min(lost.1) == 0 && lost.0.max(lost.1) >= least && matches_one_side(last);
+        let half =
+            after == 0 && lost.0.min(lost.1) == 0 && lost.0.max(lost.1) >= least && matches_one_side(last);
         let short = half || lost.0 > 0 && lost.1 > 0 && !blank;
         // A writer who miscounts does so in other hunks too, or writes the context after the change.
-        let counts = if self.earlier_hunks == 0 { after == 0 && !source.wrapper_closed } else { self.counts_match };
+        let counts =
+            if self.earlier_hunks == 0 { after == 0 && !source.wrapper_closed } else { self.counts_match };
         short && counts && after < FULL_CONTEXT_LINES
     }
 }

@@ -24,46 +24,49 @@ const READ_TOOLS: [&str; 4] = ["read_file", "list_dir", "grep_files", "view_imag
 pub fn import_claude(text: &str, file: &Path) -> Result<ImportedRules, RuleFault> {
     check_length(text, file)?;
     let settings: Value = serde_json::from_str(text).map_err(|error| {
-        let place = (error.line(), error.column());
+        let position = (error.line(), error.column());
         let why = error.to_string();
         // Removes the position from the message, since it is given separately.
         let why = why.rsplit_once(" at line ").map_or(why.as_str(), |(why, _)| why);
         let codex = "; it looks like Codex's rules: try `toolgate policy import codex`";
         let other = if super::codex::is_codex_rules(text) { codex } else { "" };
-        RuleFault::at(file, place, format!("not JSON: {why}{other}"))
+        RuleFault::at(file, position, format!("not JSON: {why}{other}"))
     })?;
     let Some(settings) = settings.as_object() else {
         return Err(RuleFault::in_file(file, "it holds no settings: a `settings.json` is an object"));
     };
-    let mut page = ImportBuilder::default();
+    let mut builder = ImportBuilder::default();
     match settings.get("permissions") {
-        Some(Value::Object(permissions)) => import_permissions(&mut page, permissions),
+        Some(Value::Object(permissions)) => import_permissions(&mut builder, permissions),
         Some(_) => return Err(RuleFault::in_file(file, "`permissions` must be an object")),
-        None => page.add_note("permissions", "there are none"),
+        None => builder.add_note("permissions", "there are none"),
     }
     let others: Vec<&str> = settings.keys().map(String::as_str).filter(|key| *key != "permissions").collect();
     if !others.is_empty() {
-        page.add_note("settings", format!("not carried over, they are no rules: {}", others.join(", ")));
+        builder.add_note("settings", format!("not carried over, they are no rules: {}", others.join(", ")));
     }
-    Ok(page.finish(HEADER))
+    Ok(builder.finish(HEADER))
 }
 
-fn import_permissions(page: &mut ImportBuilder, permissions: &Map<String, Value>) {
+fn import_permissions(builder: &mut ImportBuilder, permissions: &Map<String, Value>) {
     for (key, decision) in PERMISSION_LISTS {
-        for_each_text(page, permissions, key, |page, at, text| import_permission(page, at, text, decision));
+        for_each_text(builder, permissions, key, |page, at, text| {
+            import_permission(page, at, text, decision)
+        });
     }
-    for_each_text(page, permissions, "additionalDirectories", |page, at, text| {
+    for_each_text(builder, permissions, "additionalDirectories", |page, at, text| {
         let path = if text.starts_with('/') { format!("/{text}") } else { text.to_owned() };
         import_paths(page, at, text, (&path, PathAccess::Read), RuleDecision::Allow);
     });
-    let known = |key: &str| key == "additionalDirectories" || PERMISSION_LISTS.iter().any(|(list, _)| *list == key);
+    let known =
+        |key: &str| key == "additionalDirectories" || PERMISSION_LISTS.iter().any(|(list, _)| *list == key);
     for key in permissions.keys().filter(|key| !known(key)) {
-        page.add_note(&format!("permissions.{key}"), "not carried over: it is a setting and no rule");
+        builder.add_note(&format!("permissions.{key}"), "not carried over: it is a setting and no rule");
     }
 }
 
 fn for_each_text(
-    page: &mut ImportBuilder,
+    builder: &mut ImportBuilder,
     permissions: &Map<String, Value>,
     key: &str,
     mut one: impl FnMut(&mut ImportBuilder, &str, &str),
@@ -71,81 +74,91 @@ fn for_each_text(
     let list = match permissions.get(key) {
         None => return,
         Some(Value::Array(list)) => list,
-        Some(_) => return page.add_note(&format!("permissions.{key}"), "not carried over: it is no list"),
+        Some(_) => return builder.add_note(&format!("permissions.{key}"), "not carried over: it is no list"),
     };
     for (number, value) in list.iter().enumerate() {
         let at = format!("permissions.{key}[{number}]");
         match value.as_str() {
-            Some(text) => one(page, &at, text.trim()),
-            None => page.add_note(&at, "not carried over: it is no text"),
+            Some(text) => one(builder, &at, text.trim()),
+            None => builder.add_note(&at, "not carried over: it is no text"),
         }
     }
 }
 
 /// Converts one permission: `Tool`, or `Tool(what)`.
-fn import_permission(page: &mut ImportBuilder, at: &str, text: &str, decision: RuleDecision) {
+fn import_permission(builder: &mut ImportBuilder, at: &str, text: &str, decision: RuleDecision) {
     let (tool, what) = match text.split_once('(') {
         Some((tool, rest)) => match rest.strip_suffix(')') {
             Some(what) => (tool, Some(what)),
-            None => return note_lost(page, at, text, decision, "there is no `)` at its end"),
+            None => return note_lost(builder, at, text, decision, "there is no `)` at its end"),
         },
         None => (text, None),
     };
     match (tool, what) {
-        ("Bash", Some(what)) if what != "*" => import_command(page, at, text, what, decision),
-        ("Bash", Some(_) | None) => import_whole_tool(page, at, text, &COMMAND_TOOLS, decision),
-        ("Read", Some(what)) => import_paths(page, at, text, (what, PathAccess::Read), decision),
-        ("Read", None) => import_whole_tool(page, at, text, &READ_TOOLS, decision),
+        ("Bash", Some(what)) if what != "*" => import_command(builder, at, text, what, decision),
+        ("Bash", Some(_) | None) => import_whole_tool(builder, at, text, &COMMAND_TOOLS, decision),
+        ("Read", Some(what)) => import_paths(builder, at, text, (what, PathAccess::Read), decision),
+        ("Read", None) => import_whole_tool(builder, at, text, &READ_TOOLS, decision),
         ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", Some(what)) => {
-            import_paths(page, at, text, (what, PathAccess::Write), decision);
+            import_paths(builder, at, text, (what, PathAccess::Write), decision);
         }
         ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", None) => {
-            note_lost(page, at, text, decision, "whether files may be changed is a setting: `sandbox`");
+            note_lost(builder, at, text, decision, "whether files may be changed is a setting: `sandbox`");
         }
-        ("WebFetch", Some(what)) => import_host(page, at, text, what, decision),
+        ("WebFetch", Some(what)) => import_host(builder, at, text, what, decision),
         (tool, None) if tool.starts_with("mcp__") => {
             // The name of a server alone means all of its tools.
             let whole = tool["mcp__".len()..].split_once("__").is_none() && !tool.ends_with('*');
             let name = if whole { format!("{tool}__*") } else { tool.to_owned() };
-            page.add_rule(at, &new_rule(RuleSubject::Tool { names: vec![name] }, decision), &RuleExamples::default());
+            builder.add_rule(
+                at,
+                &new_rule(RuleSubject::Tool { names: vec![name] }, decision),
+                &RuleExamples::default(),
+            );
         }
-        (_, Some(_) | None) => note_lost(page, at, text, decision, "there is no such tool here"),
+        (_, Some(_) | None) => note_lost(builder, at, text, decision, "there is no such tool here"),
     }
 }
 
 /// Notes a permission that was not converted, and warns if it was a restriction.
-fn note_lost(page: &mut ImportBuilder, at: &str, text: &str, decision: RuleDecision, why: &str) {
+fn note_lost(builder: &mut ImportBuilder, at: &str, text: &str, decision: RuleDecision, why: &str) {
     let open = match decision {
         RuleDecision::Allow => "",
         RuleDecision::Ask => ", so nobody is asked because of it",
         RuleDecision::Forbid => ", so it is NOT forbidden here",
     };
-    page.add_note(at, format!("`{text}` is not carried over: {why}{open}"));
+    builder.add_note(at, format!("`{text}` is not carried over: {why}{open}"));
 }
 
-fn new_rule(on: RuleSubject, decision: RuleDecision) -> NewRule {
-    NewRule { subject: on, decision, reason: None, unsandboxed: false, example: None }
+fn new_rule(subject: RuleSubject, decision: RuleDecision) -> NewRule {
+    NewRule { subject, decision, reason: None, unsandboxed: false, example: None }
 }
 
-fn import_whole_tool(page: &mut ImportBuilder, at: &str, text: &str, tools: &[&str], decision: RuleDecision) {
+fn import_whole_tool(
+    builder: &mut ImportBuilder,
+    at: &str,
+    text: &str,
+    tools: &[&str],
+    decision: RuleDecision,
+) {
     match decision {
         RuleDecision::Allow => {
-            note_lost(page, at, text, decision, "it allows everything; say what is to be allowed");
+            note_lost(builder, at, text, decision, "it allows everything; say what is to be allowed");
         }
         RuleDecision::Ask | RuleDecision::Forbid => {
             let names = tools.iter().map(|tool| (*tool).to_owned()).collect();
-            page.add_rule(at, &new_rule(RuleSubject::Tool { names }, decision), &RuleExamples::default());
+            builder.add_rule(at, &new_rule(RuleSubject::Tool { names }, decision), &RuleExamples::default());
         }
     }
 }
 
-fn import_command(page: &mut ImportBuilder, at: &str, text: &str, what: &str, decision: RuleDecision) {
+fn import_command(builder: &mut ImportBuilder, at: &str, text: &str, what: &str, decision: RuleDecision) {
     let (words, exact) = match what.strip_suffix(":*").or_else(|| what.strip_suffix(" *")) {
         Some(words) => (words, false),
         None => (what, true),
     };
     if words.contains('*') {
-        return note_lost(page, at, text, decision, "a `*` may only stand for all words at the end");
+        return note_lost(builder, at, text, decision, "a `*` may only stand for all words at the end");
     }
     match crate::rules::rule_examples::single_command_words(words) {
         Ok(words) => {
@@ -153,52 +166,61 @@ fn import_command(page: &mut ImportBuilder, at: &str, text: &str, what: &str, de
                 ScriptWord::Literal(word) | ScriptWord::Unknown(word) => vec![word],
             };
             let pattern = words.into_iter().map(word).collect();
-            page.add_rule(at, &new_rule(RuleSubject::Command { pattern, exact }, decision), &RuleExamples::default());
+            builder.add_rule(
+                at,
+                &new_rule(RuleSubject::Command { pattern, exact }, decision),
+                &RuleExamples::default(),
+            );
         }
-        Err(_) => note_lost(page, at, text, decision, "it is not one plain command"),
+        Err(_) => note_lost(builder, at, text, decision, "it is not one plain command"),
     }
 }
 
 fn import_paths(
-    page: &mut ImportBuilder,
+    builder: &mut ImportBuilder,
     at: &str,
     text: &str,
     (what, access): (&str, PathAccess),
     decision: RuleDecision,
 ) {
     if access == PathAccess::Read && decision == RuleDecision::Ask {
-        return note_lost(page, at, text, decision, "nobody is asked about reading a path");
+        return note_lost(builder, at, text, decision, "nobody is asked about reading a path");
     }
     match claude_path::convert_path(what, access, decision) {
         Ok(ConvertedPath { path, note }) => {
             let path = match RulePath::parse(&path, None, access, decision) {
                 Ok(path) => path,
-                Err(why) => return note_lost(page, at, text, decision, &why),
+                Err(why) => return note_lost(builder, at, text, decision, &why),
             };
             if let Some(note) = note {
-                page.add_note(at, format!("`{text}`: {note}"));
+                builder.add_note(at, format!("`{text}`: {note}"));
             }
-            page.add_rule(
+            builder.add_rule(
                 at,
                 &new_rule(RuleSubject::Path { paths: vec![path], access }, decision),
                 &RuleExamples::default(),
             );
         }
-        Err(why) => note_lost(page, at, text, decision, &why),
+        Err(why) => note_lost(builder, at, text, decision, &why),
     }
 }
 
-fn import_host(page: &mut ImportBuilder, at: &str, text: &str, what: &str, decision: RuleDecision) {
+fn import_host(builder: &mut ImportBuilder, at: &str, text: &str, what: &str, decision: RuleDecision) {
     let Some(domain) = what.strip_prefix("domain:") else {
-        return note_lost(page, at, text, decision, "only `domain:` is known");
+        return note_lost(builder, at, text, decision, "only `domain:` is known");
     };
     match domain.trim().parse::<HostPattern>() {
         Ok(host) => {
             if decision == RuleDecision::Allow {
-                page.add_note(at, format!("`{text}` is a rule for the host, so it holds for commands too"));
+                builder
+                    .add_note(at, format!("`{text}` is a rule for the host, so it holds for commands too"));
             }
-            page.add_rule(at, &new_rule(RuleSubject::Host { hosts: vec![host] }, decision), &RuleExamples::default());
+            builder.add_rule(
+                at,
+                &new_rule(RuleSubject::Host { hosts: vec![host] }, decision),
+                &RuleExamples::default(),
+            );
         }
-        Err(_) => note_lost(page, at, text, decision, "it names no host"),
+        Err(_) => note_lost(builder, at, text, decision, "it names no host"),
     }
 }

@@ -26,7 +26,7 @@ pub fn import_codex(text: &str, file: &Path) -> Result<ImportedRules, RuleFault>
         let why = "it looks like JSON, as Claude Code's settings are: try `toolgate policy import claude`";
         return Err(RuleFault::in_file(file, why));
     }
-    let mut page = ImportBuilder::default();
+    let mut builder = ImportBuilder::default();
     let statements = parse_statements(text, &RULE_CALLS);
     if let Some((line, name)) = statements.iter().find_map(redefined_name) {
         let why = format!("line {line} gives `{name}` another meaning, so its calls cannot be understood");
@@ -38,24 +38,27 @@ pub fn import_codex(text: &str, file: &Path) -> Result<ImportedRules, RuleFault>
             StarlarkStatement::Call(call) => {
                 let at = format!("line {}", call.line);
                 match call.name.as_str() {
-                    "prefix_rule" => import_prefix_rule(&mut page, &at, call),
-                    "network_rule" => import_network_rule(&mut page, &at, call, &mut hosts),
+                    "prefix_rule" => import_prefix_rule(&mut builder, &at, call),
+                    "network_rule" => import_network_rule(&mut builder, &at, call, &mut hosts),
                     "host_executable" => {
-                        page.add_note(&at, "`host_executable` is not carried over: a rule names a program, or its whole path");
+                        builder.add_note(&at, "`host_executable` is not carried over: a rule names a program, or its whole path");
                     }
-                    name => page.add_note(&at, format!("`{name}(…)` is not carried over: it is no rule")),
+                    name => builder.add_note(&at, format!("`{name}(…)` is not carried over: it is no rule")),
                 }
             }
             StarlarkStatement::Other { line, text, .. } => {
                 let shown: String = text.chars().take(MAX_SHOWN_CHARS).collect();
-                page.add_note(&format!("line {line}"), format!("not understood, and not carried over: {shown}"));
+                builder.add_note(
+                    &format!("line {line}"),
+                    format!("not understood, and not carried over: {shown}"),
+                );
             }
         }
     }
     for (at, rule) in hosts.rules.iter().flatten() {
-        page.add_rule(at, rule, &RuleExamples::default());
+        builder.add_rule(at, rule, &RuleExamples::default());
     }
-    Ok(page.finish(HEADER))
+    Ok(builder.finish(HEADER))
 }
 
 /// Returns true if `text` contains a Codex rule.
@@ -74,22 +77,22 @@ fn redefined_name(statement: &StarlarkStatement) -> Option<(usize, &'static str)
 
 /// Returns the arguments in the order of `names`. Returns `None`, and adds a note, if an argument is unknown.
 fn bind_arguments<'a>(
-    page: &mut ImportBuilder,
+    builder: &mut ImportBuilder,
     at: &str,
     call: &'a StarlarkCall,
     names: &[&str],
 ) -> Option<Vec<Option<&'a StarlarkValue>>> {
     let mut found = vec![None; names.len()];
-    for (place, (name, value)) in call.args.iter().enumerate() {
+    for (position, (name, value)) in call.args.iter().enumerate() {
         let index = match name {
             Some(name) => names.iter().position(|known| known == name),
-            None => Some(place).filter(|place| *place < names.len()),
+            None => Some(position).filter(|place| *place < names.len()),
         };
         match index {
             Some(index) if found[index].is_none() => found[index] = Some(value),
             Some(_) | None => {
-                let which = name.clone().unwrap_or_else(|| format!("number {}", place + 1));
-                page.add_note(
+                let which = name.clone().unwrap_or_else(|| format!("number {}", position + 1));
+                builder.add_note(
                     at,
                     format!("not carried over: the argument `{which}` is not known, or is there twice"),
                 );
@@ -100,62 +103,78 @@ fn bind_arguments<'a>(
     Some(found.into_iter().map(|value| value.filter(|value| **value != StarlarkValue::None)).collect())
 }
 
-fn import_prefix_rule(page: &mut ImportBuilder, at: &str, call: &StarlarkCall) {
+fn import_prefix_rule(builder: &mut ImportBuilder, at: &str, call: &StarlarkCall) {
     let names = ["pattern", "decision", "match", "not_match", "justification"];
-    let Some(args) = bind_arguments(page, at, call, &names) else { return };
+    let Some(args) = bind_arguments(builder, at, call, &names) else { return };
     let [pattern, decision, matching, other, justification] = args[..] else { return };
     let Some(pattern) = pattern.and_then(as_pattern) else {
-        return page.add_note(at, "not carried over: `pattern` must be a list of words and lists of words");
+        return builder
+            .add_note(at, "not carried over: `pattern` must be a list of words and lists of words");
     };
     let decision = match decision.map(as_text) {
         None | Some(Some("allow")) => RuleDecision::Allow,
         Some(Some("prompt")) => RuleDecision::Ask,
         Some(Some("forbidden")) => RuleDecision::Forbid,
         Some(_) => {
-            return page
+            return builder
                 .add_note(at, "not carried over: `decision` must be \"allow\", \"prompt\" or \"forbidden\"");
         }
     };
-    let reason = import_reason(page, at, justification);
-    let on = RuleSubject::Command { pattern, exact: false };
-    let rule = NewRule { subject: on, decision, reason, unsandboxed: false, example: None };
-    let examples = RuleExamples { matching: import_examples(page, at, matching), not_matching: import_examples(page, at, other) };
-    page.add_rule(at, &rule, &examples);
+    let reason = import_reason(builder, at, justification);
+    let subject = RuleSubject::Command { pattern, exact: false };
+    let rule = NewRule { subject, decision, reason, unsandboxed: false, example: None };
+    let examples = RuleExamples {
+        matching: import_examples(builder, at, matching),
+        not_matching: import_examples(builder, at, other),
+    };
+    builder.add_rule(at, &rule, &examples);
 }
 
-fn import_reason(page: &mut ImportBuilder, at: &str, justification: Option<&StarlarkValue>) -> Option<String> {
+fn import_reason(
+    builder: &mut ImportBuilder,
+    at: &str,
+    justification: Option<&StarlarkValue>,
+) -> Option<String> {
     let reason = as_text(justification?).map(str::trim).filter(|reason| !reason.is_empty());
     let Some(reason) = reason else {
-        page.add_note(at, "`justification` was left out: it is no text, or empty");
+        builder.add_note(at, "`justification` was left out: it is no text, or empty");
         return None;
     };
     if reason.chars().count() > MAX_REASON_CHARS {
-        page.add_note(at, format!("`justification` was cut to {MAX_REASON_CHARS} characters"));
+        builder.add_note(at, format!("`justification` was cut to {MAX_REASON_CHARS} characters"));
     }
     Some(reason.chars().take(MAX_REASON_CHARS).collect())
 }
 
-fn import_network_rule(page: &mut ImportBuilder, at: &str, call: &StarlarkCall, hosts: &mut CodexHostRules) {
-    let Some(args) = bind_arguments(page, at, call, &["host", "protocol", "decision", "justification"]) else {
+fn import_network_rule(
+    builder: &mut ImportBuilder,
+    at: &str,
+    call: &StarlarkCall,
+    hosts: &mut CodexHostRules,
+) {
+    let Some(args) = bind_arguments(builder, at, call, &["host", "protocol", "decision", "justification"])
+    else {
         return;
     };
     let [host, protocol, decision, justification] = args[..] else { return };
     let (Some(host), Some(protocol)) = (host.and_then(as_text), protocol.and_then(as_text)) else {
-        return page.add_note(at, "not carried over: `host` and `protocol` must be texts");
+        return builder.add_note(at, "not carried over: `host` and `protocol` must be texts");
     };
     let decision = match decision.map(as_text) {
         Some(Some("allow")) => RuleDecision::Allow,
         Some(Some("prompt")) => RuleDecision::Ask,
         Some(Some("deny" | "forbidden")) => RuleDecision::Forbid,
         Some(_) | None => {
-            return page.add_note(at, "not carried over: `decision` must be \"allow\", \"prompt\" or \"deny\"");
+            return builder
+                .add_note(at, "not carried over: `decision` must be \"allow\", \"prompt\" or \"deny\"");
         }
     };
     let port = match (decision, protocol) {
         (RuleDecision::Allow, "https" | "https_connect" | "http-connect") => ":443",
         (RuleDecision::Allow, "http") => ":80",
         (RuleDecision::Allow, _) => {
-            return page.add_note(at, format!("not carried over: which ports `{protocol}` allows is not known"));
+            return builder
+                .add_note(at, format!("not carried over: which ports `{protocol}` allows is not known"));
         }
         // The result is stricter than the original, never looser.
         (RuleDecision::Ask | RuleDecision::Forbid, _) => "",
@@ -164,19 +183,19 @@ fn import_network_rule(page: &mut ImportBuilder, at: &str, call: &StarlarkCall, 
     let host = format!("{}{port}", host.trim());
     let named = match host.parse::<HostPattern>() {
         Ok(named) => named,
-        Err(fault) => return page.add_note(at, format!("not carried over: {fault}")),
+        Err(fault) => return builder.add_note(at, format!("not carried over: {fault}")),
     };
     if decision == RuleDecision::Allow {
-        page.add_note(at, format!("`{protocol}` to this host is allowed as `{named}`: rules for hosts have a port and no protocol"));
+        builder.add_note(at, format!("`{protocol}` to this host is allowed as `{named}`: rules for hosts have a port and no protocol"));
     }
-    let reason = import_reason(page, at, justification);
-    let on = RuleSubject::Host { hosts: vec![named] };
-    let rule = NewRule { subject: on, decision, reason, unsandboxed: false, example: None };
+    let reason = import_reason(builder, at, justification);
+    let subject = RuleSubject::Host { hosts: vec![named] };
+    let rule = NewRule { subject, decision, reason, unsandboxed: false, example: None };
     // In Codex the last rule wins, here the strictest one: overruled rules are not converted.
     if let Some(before) = hosts.last_by_host.insert(key, hosts.rules.len())
         && let Some((before, _)) = hosts.rules[before].take()
     {
-        page.add_note(&before, format!("not carried over: {at} says something else about the same host"));
+        builder.add_note(&before, format!("not carried over: {at} says something else about the same host"));
     }
     hosts.rules.push(Some((at.to_owned(), rule)));
 }
@@ -210,12 +229,12 @@ fn as_pattern(value: &StarlarkValue) -> Option<Vec<Vec<String>>> {
         .collect()
 }
 
-fn import_examples(page: &mut ImportBuilder, at: &str, value: Option<&StarlarkValue>) -> Vec<Vec<String>> {
+fn import_examples(builder: &mut ImportBuilder, at: &str, value: Option<&StarlarkValue>) -> Vec<Vec<String>> {
     let list = match value {
         None => return Vec::new(),
         Some(StarlarkValue::List(list)) => list,
         Some(StarlarkValue::Text(_) | StarlarkValue::None) => {
-            page.add_note(at, "the examples were left out: they are no list");
+            builder.add_note(at, "the examples were left out: they are no list");
             return Vec::new();
         }
     };
@@ -223,7 +242,9 @@ fn import_examples(page: &mut ImportBuilder, at: &str, value: Option<&StarlarkVa
     for example in list {
         match as_text(example).map_or_else(|| as_texts(example), shlex::split_words) {
             Some(words) => found.push(words),
-            None => page.add_note(at, "an example was left out: it is neither a command nor a list of words"),
+            None => {
+                builder.add_note(at, "an example was left out: it is neither a command nor a list of words")
+            }
         }
     }
     found

@@ -55,13 +55,13 @@ struct RuleExamples {
 }
 
 impl ImportBuilder {
-    fn add_note(&mut self, at: &str, what: impl Into<String>) {
-        let what = match self.notes.len() {
+    fn add_note(&mut self, at: &str, message: impl Into<String>) {
+        let message = match self.notes.len() {
             MAX_NOTES.. => return,
             LAST_NOTE_INDEX => "this is not all: there is more that was not carried over".to_owned(),
-            _ => what.into(),
+            _ => message.into(),
         };
-        self.notes.push(ImportNote { position: at.to_owned(), message: what });
+        self.notes.push(ImportNote { position: at.to_owned(), message });
     }
 
     /// Adds a rule, with those of its examples that hold.
@@ -95,17 +95,17 @@ impl ImportBuilder {
             |examples: &[Vec<String>]| examples.iter().map(|words| toml_list(words)).collect::<Vec<_>>();
         let (mut matching, mut other) = (written(&examples.matching), written(&examples.not_matching));
         let all = format!("{rule}{}", lines(&matching, &other));
-        let tried = match RuleSet::run_examples(&all, Path::new("rules.toml"), RuleLayer::User) {
+        let results = match RuleSet::run_examples(&all, Path::new("rules.toml"), RuleLayer::User) {
             Ok(tried) => tried,
             Err(fault) => {
                 self.add_note(at, format!("the examples were left out: {}", fault.why));
                 return String::new();
             }
         };
-        let mut holds = tried.iter().map(|tried| tried.fault.is_none());
+        let mut holds = results.iter().map(|tried| tried.fault.is_none());
         matching.retain(|_| holds.next().unwrap_or(false));
         other.retain(|_| holds.next().unwrap_or(false));
-        for why in tried.iter().filter_map(|tried| tried.fault.as_ref()) {
+        for why in results.iter().filter_map(|tried| tried.fault.as_ref()) {
             self.add_note(at, format!("an example was left out: {why}"));
         }
         lines(&matching, &other)

@@ -60,15 +60,16 @@ pub(super) fn parse_statements(text: &str, known: &[&'static str]) -> Vec<Starla
     let mut found = Vec::new();
     // ends: each round takes a token at least
     while let Some(token) = rest.first() {
-        let mut reader = StarlarkParser { rest };
-        let call = if token.at_margin { reader.parse_call() } else { None };
+        let mut parser = StarlarkParser { rest };
+        let call = if token.at_margin { parser.parse_call() } else { None };
         // A loaded name may equal a known one.
-        let plain =
-            |call: &StarlarkCall| call.name != "load" && reader.rest.first().is_none_or(|next| next.starts_line);
+        let plain = |call: &StarlarkCall| {
+            call.name != "load" && parser.rest.first().is_none_or(|next| next.starts_line)
+        };
         match call.filter(plain) {
             Some(call) => {
                 found.push(StarlarkStatement::Call(call));
-                rest = reader.rest;
+                rest = parser.rest;
             }
             None => {
                 let line = token.line;

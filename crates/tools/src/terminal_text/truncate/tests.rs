@@ -52,8 +52,11 @@ fn a_cut_output_says_where_the_whole_is() {
 
 #[test]
 fn an_output_that_memory_dropped_counts_bytes_alone() {
-    let ends =
-        |omitted| CapturedText::HeadAndTail { head: numbered(20), omitted, tail: "of a line\nthe end\n".to_owned() };
+    let ends = |omitted| CapturedText::HeadAndTail {
+        head: numbered(20),
+        omitted,
+        tail: "of a line\nthe end\n".to_owned(),
+    };
     let path = "/state/outputs/w/1-call-0.txt".into();
     let part = KeptOutput::Part { path, bytes: 128 << 20, why: "no more is kept of one output".to_owned() };
     let (text, cut) = ends(1 << 30).truncate(240, &describe_kept_file(&part));

@@ -85,8 +85,8 @@ fn a_whole_message_says_the_same_as_its_stream() {
     let (_, streamed) = decode_stream(Anthropic, &stream());
     let content = Anthropic.assistant_turn(&streamed)[0]["content"].clone();
     let whole = json!({"id": "msg_1", "type": "message", "role": "assistant", "content": content, "stop_reason": "tool_use", "usage": {"input_tokens": 1, "output_tokens": 2}});
-    let (_, said) = decode_stream(Anthropic, &[whole]);
-    assert_eq!(Anthropic.assistant_turn(&said), Anthropic.assistant_turn(&streamed));
+    let (_, turn) = decode_stream(Anthropic, &[whole]);
+    assert_eq!(Anthropic.assistant_turn(&turn), Anthropic.assistant_turn(&streamed));
 }
 
 #[test]
@@ -153,9 +153,9 @@ fn a_message_ends_in_many_ways() {
 
 #[test]
 fn another_dialect_writes_the_words_and_the_calls() {
-    let (_, said) = decode_stream(Anthropic, &stream());
+    let (_, turn) = decode_stream(Anthropic, &stream());
     let told = [Dialect::Responses, Dialect::Chat].map(|dialect| {
-        dialect.assistant_turn(&said).iter().map(Value::to_string).collect::<Vec<_>>().join("\n")
+        dialect.assistant_turn(&turn).iter().map(Value::to_string).collect::<Vec<_>>().join("\n")
     });
     assert_snapshot!(told.join("\n\n"), @r#"
     {"content":"So it is.","role":"assistant","type":"message"}

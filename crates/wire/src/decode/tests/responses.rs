@@ -120,8 +120,8 @@ fn thoughts_searches_words_and_calls_are_heard_and_kept() {
 
 #[test]
 fn a_thought_that_nobody_keeps_is_left_out_with_the_ids_beside_it() {
-    let (_, said) = decode_stream(Responses, &stream(None));
-    let items: Vec<String> = Responses.assistant_turn(&said).iter().map(Value::to_string).collect();
+    let (_, turn) = decode_stream(Responses, &stream(None));
+    let items: Vec<String> = Responses.assistant_turn(&turn).iter().map(Value::to_string).collect();
     assert_snapshot!(items.join("\n"), @r#"
     {"action":{"query":"rust","type":"search"},"id":"ws_1","status":"completed","type":"web_search_call"}
     {"content":"I will read.","role":"assistant","type":"message"}
@@ -132,9 +132,9 @@ fn a_thought_that_nobody_keeps_is_left_out_with_the_ids_beside_it() {
 
 #[test]
 fn a_call_is_heard_before_the_stream_ends() {
-    let mut listener = Responses.stream_decoder();
-    let heard: Vec<_> = stream(None)[..20].iter().flat_map(|json| listener.push(json)).collect();
-    assert!(heard.iter().any(|heard| matches!(heard, crate::ModelStreamEvent::Call(_))));
+    let mut decoder = Responses.stream_decoder();
+    let events: Vec<_> = stream(None)[..20].iter().flat_map(|json| decoder.push(json)).collect();
+    assert!(events.iter().any(|heard| matches!(heard, crate::ModelStreamEvent::Call(_))));
 }
 
 #[test]
@@ -148,7 +148,10 @@ fn a_whole_response_says_the_same_as_its_stream() {
     let whole = json!({"id": "resp_1", "object": "response", "status": "completed", "error": null, "output": output, "usage": usage()});
     assert_eq!(decode_stream(Responses, &[whole]).1, decode_stream(Responses, &stream(Some("gAAA"))).1);
     let only_the_end = end("completed", &output);
-    assert_eq!(decode_stream(Responses, &[only_the_end]).1, decode_stream(Responses, &stream(Some("gAAA"))).1);
+    assert_eq!(
+        decode_stream(Responses, &[only_the_end]).1,
+        decode_stream(Responses, &stream(Some("gAAA"))).1
+    );
 }
 
 #[test]
@@ -207,9 +210,9 @@ fn a_response_ends_in_many_ways() {
 
 #[test]
 fn another_dialect_writes_the_words_and_the_calls() {
-    let (_, said) = decode_stream(Responses, &stream(Some("gAAA")));
+    let (_, turn) = decode_stream(Responses, &stream(Some("gAAA")));
     let told =
-        [Dialect::Chat, Dialect::Anthropic].map(|dialect| dialect.assistant_turn(&said)[0].to_string());
+        [Dialect::Chat, Dialect::Anthropic].map(|dialect| dialect.assistant_turn(&turn)[0].to_string());
     assert_snapshot!(told.join("\n"), @r#"
     {"content":"I will read.","role":"assistant","tool_calls":[{"function":{"arguments":"{\"at\": 1}","name":"read"},"id":"call_1","type":"function"},{"function":{"arguments":"{\"at\": 2}","name":"read"},"id":"call_2","type":"function"}]}
     {"content":[{"text":"I will read.","type":"text"},{"id":"call_1","input":{"at":1},"name":"read","type":"tool_use"},{"id":"call_2","input":{"at":2},"name":"read","type":"tool_use"}],"role":"assistant"}

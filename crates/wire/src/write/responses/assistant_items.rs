@@ -19,13 +19,13 @@ enum ItemIds {
 }
 
 /// Writes an assistant turn as items.
-pub(crate) fn assistant_items(said: &AssistantTurn) -> Vec<Value> {
-    if said.dialect() != Dialect::Responses {
-        return said.pieces().iter().filter_map(foreign_item).collect();
+pub(crate) fn assistant_items(turn: &AssistantTurn) -> Vec<Value> {
+    if turn.dialect() != Dialect::Responses {
+        return turn.pieces().iter().filter_map(foreign_item).collect();
     }
-    let forgotten = said.pieces().iter().filter_map(|piece| piece.raw.as_ref()).any(is_lost_reasoning);
+    let forgotten = turn.pieces().iter().filter_map(|piece| piece.raw.as_ref()).any(is_lost_reasoning);
     let ids = if forgotten { ItemIds::Drop } else { ItemIds::Keep };
-    let mut items: Vec<Value> = said.pieces().iter().filter_map(|piece| own_item(piece, ids)).collect();
+    let mut items: Vec<Value> = turn.pieces().iter().filter_map(|piece| own_item(piece, ids)).collect();
     let end = items.iter().rposition(|item| !is_reasoning(item)).map_or(0, |last| last + 1);
     items.truncate(end);
     items

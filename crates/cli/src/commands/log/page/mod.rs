@@ -27,23 +27,23 @@ const PAGE_START: &str = "<!DOCTYPE html>\n";
 const MAX_HEADING_CHARS: usize = 120;
 
 /// Formats the whole session.
-pub(super) fn render(name: &str, story: &SessionTimeline) -> String {
+pub(super) fn render(name: &str, timeline: &SessionTimeline) -> String {
     let mut html = HtmlWriter::default();
-    let spans = wait_spans(story);
+    let spans = wait_spans(timeline);
     write_head(&mut html, name);
     html.tag("<header>\n<h1>");
     html.text(name);
     html.tag("</h1>\n");
-    html.line(&session_text::summary(story));
-    session_text::totals(story).iter().for_each(|line| html.line(line));
+    html.line(&session_text::summary(timeline));
+    session_text::totals(timeline).iter().for_each(|line| html.line(line));
     html.tag("</header>\n");
-    let turns = split_turns(story);
-    if story.prompt_count() > 1 {
-        timeline::draw(&mut html, story, &spans, &(0..story.duration_ms));
+    let turns = split_turns(timeline);
+    if timeline.prompt_count() > 1 {
+        timeline::draw(&mut html, timeline, &spans, &(0..timeline.duration_ms));
     }
     html.tag("<main>\n");
-    turns.iter().for_each(|turn| write_turn(&mut html, story, &spans, turn));
-    if let Some(line) = session_text::ending_problem(&story.ending) {
+    turns.iter().for_each(|turn| write_turn(&mut html, timeline, &spans, turn));
+    if let Some(line) = session_text::ending_problem(&timeline.ending) {
         html.tag("<p class=\"bad\">");
         html.text(&line);
         html.tag("</p>\n");
@@ -59,9 +59,9 @@ pub(super) fn save_private(file: &Path, page: &str) -> io::Result<()> {
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
-    let mut there = Vec::new();
-    (&file).take(PAGE_START.len() as u64).read_to_end(&mut there)?;
-    if !there.is_empty() && there != PAGE_START.as_bytes() {
+    let mut existing = Vec::new();
+    (&file).take(PAGE_START.len() as u64).read_to_end(&mut existing)?;
+    if !existing.is_empty() && existing != PAGE_START.as_bytes() {
         return Err(io::Error::other("it is there already, and is no page of ours"));
     }
     file.set_len(0)?;
@@ -87,9 +87,9 @@ fn write_head(html: &mut HtmlWriter, name: &str) {
 }
 
 /// Splits a session into turns: the moments before the first prompt, then from each prompt to the next.
-fn split_turns(story: &SessionTimeline) -> Vec<&[TimelineEvent]> {
+fn split_turns(timeline: &SessionTimeline) -> Vec<&[TimelineEvent]> {
     let mut turns = Vec::new();
-    let mut rest = &story.events[..];
+    let mut rest = &timeline.events[..];
     // ends: each turn takes at least one moment
     while !rest.is_empty() {
         let next = rest.iter().skip(1).position(TimelineEvent::is_prompt).map_or(rest.len(), |at| at + 1);
@@ -100,35 +100,35 @@ fn split_turns(story: &SessionTimeline) -> Vec<&[TimelineEvent]> {
     turns
 }
 
-fn write_turn(html: &mut HtmlWriter, story: &SessionTimeline, spans: &[WaitSpan], turn: &[TimelineEvent]) {
+fn write_turn(html: &mut HtmlWriter, timeline: &SessionTimeline, spans: &[WaitSpan], turn: &[TimelineEvent]) {
     let [first, .., last] = turn else {
-        turn.iter().for_each(|moment| write_event(html, moment));
+        turn.iter().for_each(|event| write_event(html, event));
         return;
     };
-    let answers = turn.iter().filter_map(|moment| Some(moment.as_call()?.answer.as_ref()?.after));
+    let answers = turn.iter().filter_map(|event| Some(event.as_call()?.answer.as_ref()?.after));
     let end = answers.fold(last.after, u64::max);
     html.tag("<section>\n");
-    let (said, rest) = turn.split_at(usize::from(first.is_prompt()));
-    said.iter().for_each(|moment| write_event(html, moment));
-    timeline::draw(html, story, spans, &(first.after..end));
-    rest.iter().for_each(|moment| write_event(html, moment));
+    let (prompt, rest) = turn.split_at(usize::from(first.is_prompt()));
+    prompt.iter().for_each(|event| write_event(html, event));
+    timeline::draw(html, timeline, spans, &(first.after..end));
+    rest.iter().for_each(|event| write_event(html, event));
     html.tag("</section>\n");
 }
 
-fn write_event(html: &mut HtmlWriter, moment: &TimelineEvent) {
-    match &moment.kind {
-        TimelineEventKind::Call(called) => return write_call(html, moment, called),
+fn write_event(html: &mut HtmlWriter, event: &TimelineEvent) {
+    match &event.kind {
+        TimelineEventKind::Call(called) => return write_call(html, event, called),
         TimelineEventKind::Prompt { .. } => html.tag("<article class=\"you\" id=\"l"),
         TimelineEventKind::Interrupted(_) | TimelineEventKind::OrphanRecord { .. } => {
             html.tag("<article class=\"bad\" id=\"l");
         }
         _ => html.tag("<article id=\"l"),
     }
-    html.number(moment.seq);
+    html.number(event.seq);
     html.tag("\"><span class=\"when\">");
-    html.text(&format_amount::format_duration(moment.after));
+    html.text(&format_amount::format_duration(event.after));
     html.tag("</span><div>\n");
-    match &moment.kind {
+    match &event.kind {
         TimelineEventKind::Prompt { text, images } => {
             html.quote(text);
             if *images > 0 {
@@ -177,19 +177,19 @@ fn write_speech(html: &mut HtmlWriter, speech: &ModelSpeech) {
     }
 }
 
-fn write_call(html: &mut HtmlWriter, moment: &TimelineEvent, call: &TimelineCall) {
+fn write_call(html: &mut HtmlWriter, event: &TimelineEvent, call: &TimelineCall) {
     html.tag(if call.succeeded() { "<details class=\"call\">" } else { "<details class=\"call bad\">" });
     html.tag("<summary><span class=\"when\">");
-    html.text(&format_amount::format_duration(moment.after));
+    html.text(&format_amount::format_duration(event.after));
     html.tag("</span><span class=\"tool\">");
     html.text(&call.tool);
     html.tag("</span><code>");
     html.text(&call.arguments.text.chars().take(MAX_HEADING_CHARS).collect::<String>());
     html.tag("</code><span class=\"how\">");
-    html.text(&session_text::call_outcome(call, moment.after));
+    html.text(&session_text::call_outcome(call, event.after));
     // A browser that jumps to an anchor inside a closed `<details>` opens it.
     html.tag("</span></summary>\n<div class=\"inside\" id=\"l");
-    html.number(moment.seq);
+    html.number(event.seq);
     html.tag("\">\n");
     html.quote(&call.arguments);
     html.tag("<ul>\n");

@@ -24,7 +24,7 @@ struct TimelineBar {
 }
 
 /// Draws the spans within `time`.
-pub(super) fn draw(html: &mut HtmlWriter, story: &SessionTimeline, spans: &[WaitSpan], time: &Range<u64>) {
+pub(super) fn draw(html: &mut HtmlWriter, timeline: &SessionTimeline, spans: &[WaitSpan], time: &Range<u64>) {
     let within: Vec<WaitSpan> =
         spans.iter().filter(|span| span.from < time.end && time.start < span.to).copied().collect();
     if within.is_empty() {
@@ -40,7 +40,7 @@ pub(super) fn draw(html: &mut HtmlWriter, story: &SessionTimeline, spans: &[Wait
     html.tag("\" role=\"img\" aria-label=\"Timeline\">\n");
     draw_ticks(html, time, rows);
     for bar in &bars {
-        draw_bar(html, story, bar, time);
+        draw_bar(html, timeline, bar, time);
     }
     html.tag("</svg>\n");
     if left_out > 0 {
@@ -55,7 +55,7 @@ fn min_bar_time(time: &Range<u64>) -> u64 {
 }
 
 /// Assigns each span to a row without overlap.
-fn assign_rows(spans: &[WaitSpan], thinnest: u64) -> Vec<TimelineBar> {
+fn assign_rows(spans: &[WaitSpan], min_bar_time: u64) -> Vec<TimelineBar> {
     let mut sorted = spans.to_vec();
     sorted.sort_by_key(|span| (span.from, span.event_index));
     let mut free = [0u64; MAX_TOOL_ROWS];
@@ -64,7 +64,7 @@ fn assign_rows(spans: &[WaitSpan], thinnest: u64) -> Vec<TimelineBar> {
         WaitKind::People => TimelineBar { row: 1, span },
         WaitKind::Tools => {
             let row = free.iter().position(|free| *free <= span.from).unwrap_or(MAX_TOOL_ROWS - 1);
-            free[row] = free[row].max(span.to).max(span.from.saturating_add(thinnest));
+            free[row] = free[row].max(span.to).max(span.from.saturating_add(min_bar_time));
             TimelineBar { row: row + 2, span }
         }
     };
@@ -126,17 +126,17 @@ fn tick_interval(length: u64) -> u64 {
     }
 }
 
-fn draw_bar(html: &mut HtmlWriter, story: &SessionTimeline, bar: &TimelineBar, time: &Range<u64>) {
+fn draw_bar(html: &mut HtmlWriter, timeline: &SessionTimeline, bar: &TimelineBar, time: &Range<u64>) {
     let length = time.end.saturating_sub(time.start);
     let from = bar.span.from.saturating_sub(time.start);
     let to = bar.span.to.saturating_sub(time.start).min(length);
     let width = to.saturating_sub(from).max(min_bar_time(time));
-    let moment = story.events.get(bar.span.event_index);
+    let event = timeline.events.get(bar.span.event_index);
     html.tag("<a href=\"#l");
-    html.number(moment.map_or(0, |moment| moment.seq));
+    html.number(event.map_or(0, |moment| moment.seq));
     html.tag("\"><rect rx=\"2\" height=\"14\" class=\"");
     html.tag(bar.span.kind.as_str());
-    let call = moment.and_then(TimelineEvent::as_call);
+    let call = event.and_then(TimelineEvent::as_call);
     let failed = bar.span.kind == WaitKind::Tools && call.is_some_and(|call| !call.succeeded());
     html.tag(if failed { " failed" } else { "" });
     html.tag("\" y=\"");
@@ -179,7 +179,8 @@ mod tests {
         let span = |waiting, from, to| WaitSpan { kind: waiting, from, to, event_index: 0 };
         let tools = |from, to| span(WaitKind::Tools, from, to);
         let spans = [tools(0, 10), tools(0, 5), tools(5, 20), span(WaitKind::People, 0, 9), tools(10, 11)];
-        let rows: Vec<(u64, usize)> = assign_rows(&spans, 0).iter().map(|bar| (bar.span.to, bar.row)).collect();
+        let rows: Vec<(u64, usize)> =
+            assign_rows(&spans, 0).iter().map(|bar| (bar.span.to, bar.row)).collect();
         assert_eq!(rows, [(10, 2), (5, 3), (9, 1), (20, 3), (11, 2)]);
         let many: Vec<WaitSpan> = (0..100).map(|_| tools(0, 10)).collect();
         assert_eq!(assign_rows(&many, 0).iter().map(|bar| bar.row).max(), Some(MAX_TOOL_ROWS + 1));

@@ -4,7 +4,7 @@ use libc::{ENOSYS, SYS_fchmod, SYS_fchmodat, SYS_mkdirat, SYS_mknodat, SYS_opena
 
 use super::super::FilterRules;
 use super::super::syscalls::{self, arch};
-use super::{ALLOW, DENY, FULL, HIGH, RECORDED, ROOT, NOTIFY, check, check_all, fails};
+use super::{ALLOW, DENY, FULL, HIGH, NOTIFY, RECORDED, ROOT, check, check_all, fails};
 
 #[test]
 fn devices_are_not_made() {

@@ -59,7 +59,8 @@ fn any_argument() -> impl Strategy<Value = u64> {
 }
 
 fn any_calls() -> impl Strategy<Value = Vec<SeccompCall>> {
-    let strictest = FilterRules { namespaces: false, landlock: false, root: true, notifies_writes: true, ..FULL };
+    let strictest =
+        FilterRules { namespaces: false, landlock: false, root: true, notifies_writes: true, ..FULL };
     let ruled: Vec<u32> = filter_table(strictest).keys().map(|call| call.0).collect();
     let number = prop_oneof![8 => proptest::sample::select(ruled), 4 => 0..=LAST_SYSCALL, 1 => any::<u32>()];
     let call = (number, proptest::array::uniform6(any_argument()));

@@ -73,7 +73,8 @@ fn strictest_table_matches_its_snapshot() {
     if !LISTED {
         return;
     }
-    let strictest = FilterRules { namespaces: false, landlock: false, root: true, notifies_writes: true, ..FULL };
+    let strictest =
+        FilterRules { namespaces: false, landlock: false, root: true, notifies_writes: true, ..FULL };
     let (mut more, less) = (filter_table(strictest), filter_table(FULL));
     more.retain(|call, rules| less.get(call) != Some(rules));
     insta::assert_snapshot!(listing(more), @"
