@@ -142,7 +142,7 @@ impl AgentSession {
                 }
             }
             ModelStreamEvent::Fault(fault) => {
-                observer.on_session_event(SessionEvent::Notice(&fault.to_string()))
+                observer.on_session_event(SessionEvent::Notice(&fault.to_string()));
             }
             ModelStreamEvent::Hosted { kind, item } => {
                 observer.on_session_event(SessionEvent::ProviderToolRan { kind: &kind, item: &item });

@@ -271,7 +271,7 @@ fn files_written(command: &ScriptCommand, name: &str) -> Vec<String> {
         "tee" | "sponge" => files.extend(operands().map(normalize_file)),
         "dd" => files.extend(words.iter().filter_map(|word| word.strip_prefix("of=")).map(normalize_file)),
         "cp" | "mv" | "install" | "ln" | "rsync" | "scp" => {
-            files.extend(operands().next_back().map(normalize_file))
+            files.extend(operands().next_back().map(normalize_file));
         }
         "gunzip" | "unxz" | "bunzip2" | "gzip" => {
             let bare = |word: &str| word.rsplit_once('.').map(|(bare, _)| normalize_file(bare));

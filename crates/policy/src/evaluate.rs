@@ -244,7 +244,7 @@ impl EffectEvaluator<'_> {
                     return out.apply_rule(self.gate, ApprovalCase::Forbidden, what, rule, true);
                 }
                 RuleDecision::Ask => {
-                    out.apply_rule(self.gate, ApprovalCase::MustAsk, what.clone(), rule, true)
+                    out.apply_rule(self.gate, ApprovalCase::MustAsk, what.clone(), rule, true);
                 }
                 RuleDecision::Allow => return,
             }

@@ -200,7 +200,7 @@ impl MessageDispatcher {
         match RpcMessage::parse(bytes) {
             None => {}
             Some(Ok(RpcMessage::Request { id, method, params })) => {
-                self.handle_request(id, method, params).await
+                self.handle_request(id, method, params).await;
             }
             Some(Ok(RpcMessage::Notification { method, params })) => {
                 self.handle_notification(&method, params);

@@ -179,7 +179,7 @@ impl RootGuard<'_> {
         for (path, file) in found.collect::<Vec<_>>() {
             match file.role {
                 HostFileRole::Configuration => {
-                    self.guard_path(&path, MissingConfigAction::SetAside, &file.when)
+                    self.guard_path(&path, MissingConfigAction::SetAside, &file.when);
                 }
                 HostFileRole::Code => self.found.watched_files.push((path, file)),
             }

@@ -198,7 +198,7 @@ struct ListedSocket {
 fn cookies_bound_to(diag_socket: &OwnedFd, file: &SocketFile) -> Result<Vec<u64>> {
     let mut numbers = Vec::new();
     for_each_unix_socket(diag_socket, |socket| {
-        numbers.extend((socket.file == Some(*file)).then_some(socket.cookie))
+        numbers.extend((socket.file == Some(*file)).then_some(socket.cookie));
     })?;
     Ok(numbers)
 }

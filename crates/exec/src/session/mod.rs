@@ -477,7 +477,7 @@ impl ProcessSessionState {
         if let Some(streamed) = &mut self.streamed {
             match streamed.back_mut() {
                 Some((last, piece)) if *last == stream && piece.len() < MAX_PIECE_BYTES => {
-                    piece.extend(bytes)
+                    piece.extend(bytes);
                 }
                 _ => streamed.push_back((stream, bytes.to_owned())),
             }

@@ -392,7 +392,7 @@ async fn read_terminal(
         // A terminal that no process has open returns an error.
         match read_once(session, CapturedStream::Terminal, read) {
             Some(PipeState::Closed) if hangup == HangupMeaning::MayReopen => {
-                sleep(REOPEN_CHECK_INTERVAL).await
+                sleep(REOPEN_CHECK_INTERVAL).await;
             }
             Some(still) => {
                 session.changed.send_replace(());

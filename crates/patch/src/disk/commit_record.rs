@@ -268,7 +268,7 @@ impl RecordStore {
             match ending {
                 // Only a staging record is not synced: if a power cut left it empty, the commit never went further.
                 "json" if self.is_empty_or_zeros(&name) => {
-                    syscalls::remove_name(self.dir.as_fd(), Path::new(&name))?
+                    syscalls::remove_name(self.dir.as_fd(), Path::new(&name))?;
                 }
                 "json" | "done" => {
                     let record = self.read_record(id, &name).map(|record| CommitRecord {
@@ -333,7 +333,7 @@ fn acquire_lock(lock: &OwnedFd) -> io::Result<()> {
         match rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(()),
             Err(Errno::WOULDBLOCK | Errno::INTR) if since.elapsed() < LOCK_TIMEOUT => {
-                std::thread::sleep(LOCK_RETRY_INTERVAL)
+                std::thread::sleep(LOCK_RETRY_INTERVAL);
             }
             Err(Errno::WOULDBLOCK | Errno::INTR) => {
                 let what = "another process has been changing files for too long; try again later";

@@ -75,7 +75,7 @@ pub(super) fn files_used_by(name: &str, words: &[ScriptWord]) -> UsedFiles {
         OperandEffect::Reads => used.reads = clone_words(&operands),
         // `sed -i` writes the files that it reads.
         OperandEffect::ReadsRest if name == "sed" && words.iter().any(is_in_place_option) => {
-            used.writes = clone_words(rest)
+            used.writes = clone_words(rest);
         }
         OperandEffect::ReadsRest => used.reads = clone_words(rest),
         OperandEffect::Writes => used.writes.extend(clone_words(&operands)),

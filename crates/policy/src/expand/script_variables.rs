@@ -119,7 +119,7 @@ impl ScriptVariables {
         match (program_name(name), args) {
             ("set", [first, rest @ ..]) if is(first, "--") => self.collect_positional(rest),
             ("set", [first, ..]) if !word_text(first).starts_with(['-', '+']) => {
-                self.collect_positional(args)
+                self.collect_positional(args);
             }
             ("printf", [option, variable, rest @ ..]) if is(option, "-v") => {
                 let words: Vec<ScriptWord> =

@@ -26,7 +26,7 @@ pub(super) fn only_prints(parsed: &ParsedOptions<'_>) -> bool {
     !parsed.option_after_operand
         && files
         && parsed.values_of(&["v"]).all(is_plain_assignment)
-        && AwkNesting::default().is_safe_program(program)
+        && AwkNesting::default().accepts_program(program)
 }
 
 /// Returns true if `-v` sets a variable to plain text.
@@ -56,7 +56,7 @@ struct AwkNesting {
 impl AwkNesting {
     /// Returns true if the program consists of listed words, numbers, strings, regular expressions and operators.
     /// Redirections (`>`), pipes (`|`), reads (`getline`), loads (`@`) and comments are rejected.
-    fn is_safe_program(mut self, program: &str) -> bool {
+    fn accepts_program(mut self, program: &str) -> bool {
         let (mut rest, mut last) = (program, PreviousToken::Sign('\n'));
         // ends: each round takes a letter or more
         while let Some(next) = rest.chars().next() {

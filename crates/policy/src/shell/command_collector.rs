@@ -175,7 +175,7 @@ impl CommandCollector {
             let context = beside.as_ref().unwrap_or(context);
             first.iter().for_each(|step| self.collect_node(&step.node, context));
             self.conditionally(|collector| {
-                others.iter().for_each(|step| collector.collect_node(&step.node, context))
+                others.iter().for_each(|step| collector.collect_node(&step.node, context));
             });
         }
     }
@@ -356,7 +356,7 @@ impl CommandCollector {
                 builtins::collect_builtin(self, name, call, context);
             }
             Some(name) => {
-                self.conditionally(|collector| wrappers::collect_wrapped(collector, name, call, context))
+                self.conditionally(|collector| wrappers::collect_wrapped(collector, name, call, context));
             }
         }
     }

@@ -58,7 +58,7 @@ impl CommandCollector {
             if !words.is_empty() {
                 let likely = CommandCall { words, more_args: call.more_args, started_by: StartedBy::Shell };
                 self.conditionally(|collector| {
-                    collector.collect_call(&likely, &context.inside_wrapper(bare))
+                    collector.collect_call(&likely, &context.inside_wrapper(bare));
                 });
             }
         }

@@ -143,7 +143,7 @@ impl ScriptParser<'_> {
         while let Some(next) = self.peek() {
             match next {
                 '<' | '>' if self.peek_second() == Some('(') => {
-                    self.parse_process_substitution(&mut builder)?
+                    self.parse_process_substitution(&mut builder)?;
                 }
                 _ if is_word_end(next) => break,
                 _ => self.parse_piece(next, &mut builder)?,

@@ -153,7 +153,7 @@ impl SchemaParser<'_> {
                     combined.any_of = self.parse_branches(list, below);
                 }
                 OneOfHandling::Loosen => {
-                    combined.all_of.push(any_of_schema(self.parse_branches(list, deeper)))
+                    combined.all_of.push(any_of_schema(self.parse_branches(list, deeper)));
                 }
             }
         }

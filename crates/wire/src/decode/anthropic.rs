@@ -44,7 +44,7 @@ impl AnthropicStreamDecoder {
             }
             Some("message_stop") => accumulator.set_end(self.response_end()),
             Some("error") => {
-                accumulator.set_end(ResponseEnd::Failed(accumulator.dialect().stream_error(json)))
+                accumulator.set_end(ResponseEnd::Failed(accumulator.dialect().stream_error(json)));
             }
             Some("message") | None if json["content"].is_array() => self.decode_message(json, accumulator),
             None if is_fault(&json["error"]) => {

@@ -50,7 +50,7 @@ impl ResponsesStreamDecoder {
                 self.decode_response(&json["response"], event, accumulator);
             }
             Some("error") => {
-                accumulator.set_end(ResponseEnd::Failed(accumulator.dialect().stream_error(json)))
+                accumulator.set_end(ResponseEnd::Failed(accumulator.dialect().stream_error(json)));
             }
             Some(_) | None if json["output"].is_array() => self.decode_response(json, "", accumulator),
             None if is_fault(&json["error"]) => {

@@ -171,7 +171,7 @@ impl SessionObserver for EditorUpdates {
                 self.sender.enqueue(&SessionUpdate::Usage { used, size: self.context_window });
             }
             SessionEvent::Retried { why, .. } => {
-                self.send_remark(&format!("The model is asked again: {why}"))
+                self.send_remark(&format!("The model is asked again: {why}"));
             }
             SessionEvent::Compacted { .. } => self.send_remark("The conversation was shortened."),
             SessionEvent::Notice(text) => self.send_remark(text),
@@ -191,7 +191,7 @@ impl CallObserver for EditorUpdates {
             }
             CallEvent::Notice(ToolNotice::Output { text, .. }) => self.append_output(call, text),
             CallEvent::Notice(ToolNotice::Progress { text, .. }) => {
-                self.append_output(call, &format!("{text}\n"))
+                self.append_output(call, &format!("{text}\n"));
             }
             CallEvent::Notice(ToolNotice::PlanUpdated { steps, .. }) => {
                 let entry = |step: &toolgate::PlanStep| plan_entry(&step.description, step.status.as_str());

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &PolicyExplainArgs) -> Result<ExitCode, CliFault> {
     };
     match as_json {
         true => {
-            terminal_output::print_text(&format_json(gate, &tool, &verdict, analysis.as_ref()).to_string())?
+            terminal_output::print_text(&format_json(gate, &tool, &verdict, analysis.as_ref()).to_string())?;
         }
         false => terminal_output::print_styled(&format_text(gate, &verdict, analysis.as_ref(), &cwd))?,
     }

@@ -42,7 +42,7 @@ impl SlashCommands<'_> {
             }
             "policy" => terminal_output::print_text(&self.describe_policy())?,
             "diff" => {
-                terminal_output::print_text(self.last_diff()?.as_deref().unwrap_or("nothing was changed"))?
+                terminal_output::print_text(self.last_diff()?.as_deref().unwrap_or("nothing was changed"))?;
             }
             "undo" => self.undo_last_turn().await?,
             "sessions" => self.list_sessions()?,

@@ -344,7 +344,7 @@ impl CommandReader<'_> {
             match role {
                 DirectoryUse::AllFiles => self.protect_directory(path),
                 DirectoryUse::EntryFile if is_there && self.is_protectable(&path) => {
-                    self.protect_directory(path)
+                    self.protect_directory(path);
                 }
                 DirectoryUse::EntryFile if is_there => self.found.files.extend(entries),
                 DirectoryUse::MaybeEntryFile if is_there => {

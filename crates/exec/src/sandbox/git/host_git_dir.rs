@@ -158,7 +158,7 @@ impl HostGitDir {
         for name in path {
             match rustix::fs::mkdirat(&at, name, Mode::from_bits_truncate(0o777)) {
                 Ok(()) | Err(Errno::EXIST) => {
-                    at = sys::beneath(at.as_fd(), Path::new(name), DIRECTORY_FLAGS)?
+                    at = sys::beneath(at.as_fd(), Path::new(name), DIRECTORY_FLAGS)?;
                 }
                 Err(errno) => return Err(errno),
             }

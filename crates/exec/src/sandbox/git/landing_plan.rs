@@ -172,7 +172,7 @@ impl LandingPlan {
                 let path = task.path.join(name);
                 match kind {
                     UpperEntryKind::Directory => {
-                        self.queue_directory(PendingUpperDir { path, host_fate }, &mut waiting)
+                        self.queue_directory(PendingUpperDir { path, host_fate }, &mut waiting);
                     }
                     UpperEntryKind::File(changed) => self.record_file(path, changed, (upper, host)),
                     UpperEntryKind::Whiteout(changed) => self.record_deletion(path, changed, host),
@@ -199,7 +199,7 @@ impl LandingPlan {
         let parts = parts(&task.path);
         match allowlist::judge(&parts) {
             LandingVerdict::InProgress if allowlist::is_operation_directory(&parts) => {
-                self.pending_operations.push(task)
+                self.pending_operations.push(task);
             }
             LandingVerdict::InProgress | LandingVerdict::Junk => {}
             _ if parts.len() > MAX_UPPER_DEPTH => self.kept.keep(task.path),

@@ -43,7 +43,7 @@ impl<'a> GitTempFile<'a> {
         match rustix::fs::renameat_with(self.dir, &temp_name, self.dir, name, how) {
             // A file system without `RENAME_NOREPLACE`. At worst, an object is replaced by an equal one.
             Err(Errno::INVAL) if !how.is_empty() => {
-                rustix::fs::renameat(self.dir, &temp_name, self.dir, name)?
+                rustix::fs::renameat(self.dir, &temp_name, self.dir, name)?;
             }
             other => other?,
         }

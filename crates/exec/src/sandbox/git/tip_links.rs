@@ -110,7 +110,7 @@ impl TipGitlinks {
                 0o100_000 | 0o120_000 => {}
                 // Git takes every other mode for that of a gitlink.
                 _ if self.gitlinks.len() < MAX_LINKS && !self.gitlinks.contains(&below) => {
-                    self.gitlinks.push(below)
+                    self.gitlinks.push(below);
                 }
                 _ => {}
             }

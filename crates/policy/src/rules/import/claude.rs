@@ -51,7 +51,7 @@ pub fn import_claude(text: &str, file: &Path) -> Result<ImportedRules, RuleFault
 fn import_permissions(builder: &mut ImportBuilder, permissions: &Map<String, Value>) {
     for (key, decision) in PERMISSION_LISTS {
         for_each_text(builder, permissions, key, |page, at, text| {
-            import_permission(page, at, text, decision)
+            import_permission(page, at, text, decision);
         });
     }
     for_each_text(builder, permissions, "additionalDirectories", |page, at, text| {

@@ -243,7 +243,7 @@ fn import_examples(builder: &mut ImportBuilder, at: &str, value: Option<&Starlar
         match as_text(example).map_or_else(|| as_texts(example), shlex::split_words) {
             Some(words) => found.push(words),
             None => {
-                builder.add_note(at, "an example was left out: it is neither a command nor a list of words")
+                builder.add_note(at, "an example was left out: it is neither a command nor a list of words");
             }
         }
     }
