@@ -2,8 +2,6 @@
 
 use std::process::ExitCode;
 
-use crate::terminal_output;
-
 /// The exit status for a wrong command line, configuration or call.
 pub(crate) const USAGE: u8 = 2;
 /// The exit status when a command could not be confined, and so was not run.
@@ -71,10 +69,10 @@ impl CliFault {
     /// Prints the error and returns the exit status.
     pub(crate) fn report(self) -> ExitCode {
         if let Some(message) = self.message {
-            terminal_output::print_error(&message);
+            terminal::print_error(&message);
         }
         if let Some(hint) = self.hint {
-            terminal_output::print_hint(&hint);
+            terminal::print_hint(&hint);
         }
         ExitCode::from(self.code)
     }

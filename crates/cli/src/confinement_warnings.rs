@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 use parking_lot::Mutex;
 use toolgate::{CallEvent, CallId, CallObserver, ToolNotice};
 
-use crate::terminal_output;
-
 /// Warnings that were printed: each is printed once per process, however many sessions it has.
 static PRINTED_WARNINGS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
@@ -30,6 +28,6 @@ impl CallObserver for WarningPrinter {
 pub(crate) fn warn_once(text: &str) {
     let is_new = PRINTED_WARNINGS.lock().insert(text.to_owned());
     if is_new {
-        terminal_output::print_warning(text);
+        terminal::print_warning(text);
     }
 }

@@ -19,7 +19,6 @@ mod private_dirs;
 mod session;
 mod spill_store;
 mod terminal_elicitation;
-mod terminal_output;
 mod turn_diff_store;
 mod web_search;
 
@@ -83,15 +82,13 @@ fn report_usage_error(wrong: &clap::Error) -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match (wrong.kind(), &words[..]) {
         (ErrorKind::UnknownArgument, ["call", ..]) => {
-            terminal_output::print_hint(
-                r#"a tool's arguments go into --json, e.g. --json '{"path": "README.md"}'"#,
-            );
+            terminal::print_hint(r#"a tool's arguments go into --json, e.g. --json '{"path": "README.md"}'"#);
         }
         (ErrorKind::UnknownArgument, ["policy", "explain"]) => {
-            terminal_output::print_hint("put -- before the command: toolgate policy explain -- rm -rf src");
+            terminal::print_hint("put -- before the command: toolgate policy explain -- rm -rf src");
         }
         (ErrorKind::UnknownArgument, ["sandbox", ..]) => {
-            terminal_output::print_hint("put -- before the command: toolgate sandbox -- cargo test");
+            terminal::print_hint("put -- before the command: toolgate sandbox -- cargo test");
         }
         _ => {}
     }
@@ -103,7 +100,7 @@ fn report_usage_error(wrong: &clap::Error) -> ExitCode {
 fn log_to_stderr() {
     let asked = std::env::var("TOOLGATE_LOG").unwrap_or_else(|_| "warn,rmcp=off".to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(&asked).unwrap_or_else(|_| {
-        terminal_output::print_hint(&format!(
+        terminal::print_hint(&format!(
             "TOOLGATE_LOG is `{asked}`, which is no filter; try `debug` or `toolgate_engine=debug`"
         ));
         tracing_subscriber::EnvFilter::new("warn")

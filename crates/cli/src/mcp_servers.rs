@@ -23,7 +23,6 @@ use crate::cli_fault::CliFault;
 use crate::config::{self, Config, ServerApproval, ServerSetting, ServerTable, SourcedValue, UserDirs};
 use crate::configured_confinement::command_confinement;
 use crate::private_dirs;
-use crate::terminal_output;
 
 /// Starts the enabled servers of `config` for work in `cwd`. Must be called in a runtime.
 pub(crate) fn start(
@@ -304,41 +303,38 @@ impl ServerObserver for ServerNotices {
             && !gaps.is_empty()
         {
             let gaps = gaps.join("; ");
-            terminal_output::print_hint(&format!(
+            terminal::print_hint(&format!(
                 "the server `{server}` is confined only in part: {gaps}; `toolgate doctor` says what mends it"
             ));
         }
         if let ServerEvent::Ready { left_out, .. } = event {
             for why in left_out.iter().take(MAX_REPORTED_OMISSIONS) {
-                terminal_output::print_hint(&format!(
+                terminal::print_hint(&format!(
                     "a tool of the server `{server}` is left out: {}",
-                    terminal_output::to_one_line(why)
+                    terminal::to_one_line(why)
                 ));
             }
             if let Some(more) = left_out.len().checked_sub(MAX_REPORTED_OMISSIONS).filter(|more| *more > 0) {
-                terminal_output::print_hint(&format!(
+                terminal::print_hint(&format!(
                     "{more} more of its tools are left out: `toolgate mcp test {server}` says why"
                 ));
             }
         }
         match event {
             ServerEvent::Ready { tools, took, .. } if matches!(self, Self::All) => {
-                terminal_output::print_hint(&format!(
+                terminal::print_hint(&format!(
                     "the server `{server}` has started: {tools} tools in {} ms",
                     took.as_millis()
                 ));
             }
             ServerEvent::Starting | ServerEvent::Ready { .. } => {}
             ServerEvent::ToolsChanged { tools } => {
-                terminal_output::print_hint(&format!("the server `{server}` has {tools} tools now"));
+                terminal::print_hint(&format!("the server `{server}` has {tools} tools now"));
             }
             ServerEvent::Failed { why, again_in } => {
                 let again =
                     again_in.map(|pause| format!("; it is started again in {} s", pause.as_secs().max(1)));
-                terminal_output::print_hint(&format!(
-                    "the server `{server}` {why}{}",
-                    again.unwrap_or_default()
-                ));
+                terminal::print_hint(&format!("the server `{server}` {why}{}", again.unwrap_or_default()));
             }
         }
     }

@@ -15,7 +15,7 @@ use toolgate::BoxFuture;
 use toolgate::mcp::{Elicitation, ElicitationAnswer, ElicitationKind, Elicitor};
 
 use crate::approve::{TerminalApprover, quote_lines, terminal_lock};
-use crate::terminal_output::to_one_line;
+use terminal::to_one_line;
 
 /// Elicits values at the terminal.
 pub(crate) struct TerminalElicitor;

@@ -6,7 +6,7 @@ use toolgate::{ApprovalQuestion, ReviewDecision};
 
 use super::describe::{ApprovalChoice, PromptScope, approval_choices};
 use super::render::{self, ScreenSize};
-use crate::terminal_output::escape_invisible;
+use terminal::escape_invisible;
 
 /// The longest note, in bytes.
 const MAX_NOTE_BYTES: usize = 2000;

@@ -6,7 +6,7 @@
 mod describe;
 mod dialogue;
 mod render;
-mod terminal;
+mod terminal_approver;
 #[cfg(test)]
 pub(crate) mod tests;
 mod text_box;
@@ -16,5 +16,5 @@ pub(crate) use describe::{
 };
 pub(crate) use dialogue::{ApprovalAnswer, ApprovalDialogue};
 pub(crate) use render::{ScreenSize, render_plain, render_question as page, render_rule as rule_page};
-pub(crate) use terminal::{TerminalApprover, terminal_lock};
+pub(crate) use terminal_approver::{TerminalApprover, terminal_lock};
 pub(crate) use text_box::quote_lines;

@@ -10,7 +10,7 @@ use super::describe::{
     PromptScope, approval_choices, command_classes, confinement_summary, question_reasons, shell_script,
 };
 use super::text_box::TextBox;
-use crate::terminal_output::{FAINT, NAME};
+use terminal::{FAINT, NAME};
 
 /// Commands that are listed at most; those that need attention are always listed. The full command is shown in any
 /// case.

@@ -3,7 +3,7 @@
 use anstyle::Style;
 use toolgate::is_invisible;
 
-use crate::terminal_output::{FAINT, escape_invisible};
+use terminal::{FAINT, escape_invisible};
 
 /// The narrowest supported screen; on a narrower one the terminal wraps again.
 const MIN_WIDTH: usize = 24;

@@ -24,7 +24,6 @@ use crate::compose::compose;
 use crate::config::UserDirs;
 use crate::mcp_servers::{self, ServerNotices};
 use crate::terminal_elicitation::TerminalElicitor;
-use crate::terminal_output;
 use crate::turn_diff_store::TurnDiffRecorder;
 
 /// The prefix of server tools.
@@ -69,7 +68,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, CliFault> {
         Ok(answered)
     })?;
     match args.output {
-        OutputFormat::Json => terminal_output::print_text(&as_json(&args.name, &output).to_string())?,
+        OutputFormat::Json => terminal::print_text(&as_json(&args.name, &output).to_string())?,
         OutputFormat::Text => print_output(&output)?,
     }
     Ok(if ended { ExitCode::from(TERMINATED) } else { exit_code(&output) })
@@ -168,7 +167,7 @@ async fn dispatch_call(
     let cancel = CancellationToken::new();
     let answer = toolgate.router().dispatch(call, cancel.clone());
     tokio::pin!(answer);
-    let mut progress = terminal_output::ProgressLine::new(name);
+    let mut progress = terminal::ProgressLine::new(name);
     // ends: with the answer, which Ctrl-C and SIGTERM hasten
     let output = loop {
         tokio::select! {
@@ -178,7 +177,7 @@ async fn dispatch_call(
                 ended = true;
                 cancel.cancel();
             }
-            () = tokio::time::sleep(terminal_output::ProgressLine::TICK_INTERVAL) => if !is_asking() {
+            () = tokio::time::sleep(terminal::ProgressLine::TICK_INTERVAL) => if !is_asking() {
                 match latest_progress.last() {
                     Some(text) => progress.show(&text),
                     None => progress.tick(),
@@ -187,7 +186,7 @@ async fn dispatch_call(
         }
     };
     if toolgate.open_session_count() > 0 {
-        terminal_output::print_hint(
+        terminal::print_hint(
             "what still ran was ended with this call; `toolgate pipe` keeps sessions between calls",
         );
     }
@@ -231,15 +230,15 @@ pub(super) fn read_file_or_stdin(file: &Path) -> Result<String, CliFault> {
 /// without output goes to standard error.
 fn print_output(output: &ToolOutput) -> Result<(), CliFault> {
     if output.facts.error.is_some() && output.facts.usage.is_none() {
-        terminal_output::print_error(&output.joined_text());
+        terminal::print_error(&output.joined_text());
         return Ok(());
     }
     for item in &output.items {
         match item {
-            OutputItem::Text(text) => terminal_output::print_text(text)?,
+            OutputItem::Text(text) => terminal::print_text(text)?,
             OutputItem::Image(image) => {
                 let about = format!("[{}, {} bytes; --output json has them]", image.mime, image.bytes.len());
-                terminal_output::print_text(&about)?;
+                terminal::print_text(&about)?;
             }
         }
     }

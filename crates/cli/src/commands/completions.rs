@@ -6,11 +6,10 @@ use clap::CommandFactory;
 
 use crate::args::{Cli, CompletionsArgs};
 use crate::cli_fault::CliFault;
-use crate::terminal_output;
 
 pub(crate) fn run(args: &CompletionsArgs) -> Result<ExitCode, CliFault> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "toolgate", &mut script);
-    terminal_output::print_text(&String::from_utf8_lossy(&script))?;
+    terminal::print_text(&String::from_utf8_lossy(&script))?;
     Ok(ExitCode::SUCCESS)
 }

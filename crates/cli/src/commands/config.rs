@@ -9,17 +9,14 @@ use crate::args::ConfigArgs;
 use crate::cli_fault::CliFault;
 use crate::compose::working_directory;
 use crate::config::{self, CandidateState, ConfigRow, RowValue, SettingSource, UserDirs};
-use crate::terminal_output::{self, FAINT, NAME};
+use terminal::{FAINT, NAME};
 
 pub(crate) fn run(args: &ConfigArgs) -> Result<ExitCode, CliFault> {
     let config = config::load(&working_directory(&args.place)?, &UserDirs::from_env()?, &args.place)?;
     let rows = config.rows();
     if args.json {
         let settings: Vec<Value> = rows.iter().flat_map(ConfigRow::to_json).collect();
-        terminal_output::print_text(&format!(
-            "{:#}",
-            json!({ "settings": settings, "files": config.candidates })
-        ))?;
+        terminal::print_text(&format!("{:#}", json!({ "settings": settings, "files": config.candidates })))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut text: String = rows.iter().map(format_row).collect();
@@ -30,10 +27,9 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<ExitCode, CliFault> {
             CandidateState::NotYours => "left alone: it is somebody else's",
         };
         let path = file.path.to_string_lossy();
-        let _infallible =
-            writeln!(text, "{FAINT}# {}: {found}{FAINT:#}", terminal_output::escape_invisible(&path));
+        let _infallible = writeln!(text, "{FAINT}# {}: {found}{FAINT:#}", terminal::escape_invisible(&path));
     }
-    terminal_output::print_styled(&text)?;
+    terminal::print_styled(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -46,10 +42,10 @@ pub(in crate::commands) fn to_toml(value: &Value) -> String {
 
 /// Formats the row as TOML, valid in a configuration file.
 fn format_row(ConfigRow { key, value }: &ConfigRow) -> String {
-    let safe = |value: &Value| terminal_output::escape_invisible(&to_toml(value)).into_owned();
-    let key = terminal_output::escape_invisible(key);
+    let safe = |value: &Value| terminal::escape_invisible(&to_toml(value)).into_owned();
+    let key = terminal::escape_invisible(key);
     let from = |source: &SettingSource| {
-        format!("{FAINT}# {}{FAINT:#}", terminal_output::escape_invisible(&source.to_string()))
+        format!("{FAINT}# {}{FAINT:#}", terminal::escape_invisible(&source.to_string()))
     };
     match value {
         RowValue::Unset => format!("{FAINT}# {key} is not set{FAINT:#}\n"),

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::args::DiffArgs;
 use crate::cli_fault::CliFault;
 use crate::config::UserDirs;
-use crate::{terminal_output, turn_diff_store};
+use crate::turn_diff_store;
 
 pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, CliFault> {
     let directory = args.cwd.clone().unwrap_or_else(|| ".".into());
@@ -17,15 +17,15 @@ pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, CliFault> {
     let last = state.map(|state| turn_diff_store::last_diff(&state, &directory)).transpose()?.flatten();
     if args.json {
         let all = json!({"cwd": directory.display().to_string(), "unified_diff": last});
-        terminal_output::print_text(&all.to_string())?;
+        terminal::print_text(&all.to_string())?;
         return Ok(ExitCode::SUCCESS);
     }
     match last {
         Some(diff) if diff.is_empty() => {
-            terminal_output::print_hint("the last turn in this directory changed nothing");
+            terminal::print_hint("the last turn in this directory changed nothing");
         }
         Some(diff) => super::patch::print_diff(&diff)?,
-        None => terminal_output::print_hint("no turn has changed anything in this directory yet"),
+        None => terminal::print_hint("no turn has changed anything in this directory yet"),
     }
     Ok(ExitCode::SUCCESS)
 }

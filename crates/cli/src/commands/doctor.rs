@@ -8,7 +8,7 @@ use toolgate::{BuildFault, CommandSandbox};
 
 use crate::args::DoctorArgs;
 use crate::cli_fault::CliFault;
-use crate::terminal_output::{FAINT, NAME, escape_invisible, print_hint, print_styled, print_text};
+use terminal::{FAINT, NAME, escape_invisible, print_hint, print_styled, print_text};
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, CliFault> {
     // Checked first and reported separately: without a scratch directory nothing can be started.

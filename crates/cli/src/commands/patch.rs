@@ -21,7 +21,7 @@ use toolgate::{MachineLookup, host_file_by_name};
 use crate::args::{self, PatchFormat};
 use crate::cli_fault::CliFault;
 use crate::config::UserDirs;
-use crate::{terminal_output, turn_diff_store};
+use crate::turn_diff_store;
 
 /// Maximum size of a patch in bytes.
 const MAX_PATCH_BYTES: u64 = 64 << 20;
@@ -49,9 +49,9 @@ pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
         recover_interrupted_edits(&records)?;
     }
     let patch_progress = PatchProgress::default();
-    let mut progress = terminal_output::ProgressLine::new("patch");
+    let mut progress = terminal::ProgressLine::new("patch");
     let tick = || progress.show(&patch_progress.to_string());
-    let done = terminal_output::with_ticks(terminal_output::ProgressLine::TICK_INTERVAL, tick, || {
+    let done = terminal::with_ticks(terminal::ProgressLine::TICK_INTERVAL, tick, || {
         let plan = PatchPlan::build(&parsed, &disk).map_err(|failure| failure.to_string())?;
         let steps = plan.commit_steps();
         patch_progress.total.store(steps.len(), Relaxed);
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
         Err(why) => {
             let refused = refuse(args, &why);
             if let Some(hint) = repository_top_hint(&root, &parsed).filter(|_| !args.json) {
-                terminal_output::print_hint(&hint);
+                terminal::print_hint(&hint);
             }
             return refused;
         }
@@ -90,7 +90,7 @@ fn warn_of_host_files(root: &Path, plan: &PatchPlan) {
     for change in plan.listed_changes() {
         let file = host_file_by_name(Path::new(&change.path));
         if let Some(file) = file.or_else(|| machine.host_file(&root.join(&change.path))) {
-            terminal_output::print_hint(&file.describe_change(&change.path));
+            terminal::print_hint(&file.describe_change(&change.path));
         }
     }
 }
@@ -127,7 +127,7 @@ fn recover_interrupted_edits(records: &Path) -> Result<(), CliFault> {
                 format!("the record `{}` of an edit was left as it is: {why}", record.display())
             }
         };
-        terminal_output::print_hint(&what);
+        terminal::print_hint(&what);
     }
     Ok(())
 }
@@ -199,7 +199,7 @@ fn read_patch_text(args: &args::PatchArgs) -> Result<String, CliFault> {
         }
         _ => {
             if std::io::stdin().is_terminal() {
-                terminal_output::print_hint("reading the patch from the terminal; end it with Ctrl-D");
+                terminal::print_hint("reading the patch from the terminal; end it with Ctrl-D");
             }
             std::io::stdin().take(MAX_PATCH_BYTES + 1).read_to_end(&mut bytes)?;
         }
@@ -229,9 +229,9 @@ fn state_dir() -> Result<PathBuf, CliFault> {
 
 fn refuse(args: &args::PatchArgs, why: &str) -> Result<ExitCode, CliFault> {
     if args.json {
-        terminal_output::print_text(&json!({"applied": false, "error": why}).to_string())?;
+        terminal::print_text(&json!({"applied": false, "error": why}).to_string())?;
     } else {
-        terminal_output::print_error(&format!("nothing was changed: {why}"));
+        terminal::print_error(&format!("nothing was changed: {why}"));
     }
     Ok(ExitCode::FAILURE)
 }
@@ -249,7 +249,7 @@ fn print_result(args: &args::PatchArgs, plan: &PatchPlan) -> Result<(), CliFault
         let files: Vec<_> = plan.listed_changes().map(file).collect();
         let diff = args.dry_run.then(|| plan.diff());
         let all = json!({"applied": !args.dry_run, "changes": files, "already": plan.already_applied, "diff": diff});
-        return Ok(terminal_output::print_text(&all.to_string())?);
+        return Ok(terminal::print_text(&all.to_string())?);
     }
     if args.dry_run {
         let diff = plan.diff();
@@ -257,17 +257,17 @@ fn print_result(args: &args::PatchArgs, plan: &PatchPlan) -> Result<(), CliFault
             print_diff(&diff)?;
         }
         for path in &plan.already_applied {
-            terminal_output::print_hint(&format!("{path} is as the patch wants it already"));
+            terminal::print_hint(&format!("{path} is as the patch wants it already"));
         }
         return Ok(());
     }
-    Ok(terminal_output::print_text(&plan.to_string())?)
+    Ok(terminal::print_text(&plan.to_string())?)
 }
 
 /// Prints a diff, with colours on a terminal.
 pub(crate) fn print_diff(diff: &str) -> std::io::Result<()> {
     if !std::io::stdout().is_terminal() {
-        return terminal_output::print_text(diff);
+        return terminal::print_text(diff);
     }
     let mut out = String::with_capacity(diff.len() * 2);
     for line in diff.lines() {
@@ -279,9 +279,9 @@ pub(crate) fn print_diff(diff: &str) -> std::io::Result<()> {
             [b' ', ..] => Style::new(),
             _ => Style::new().bold(),
         };
-        let _ = writeln!(out, "{style}{}{style:#}", terminal_output::escape_invisible(line));
+        let _ = writeln!(out, "{style}{}{style:#}", terminal::escape_invisible(line));
     }
-    terminal_output::print_styled(&out)
+    terminal::print_styled(&out)
 }
 
 #[cfg(test)]

@@ -17,7 +17,6 @@ use crate::cli_fault::{CliFault, UNCONFINED};
 use crate::compose::compose_with;
 use crate::config::{self, SettingSource};
 use crate::confinement_warnings;
-use crate::terminal_output;
 
 /// Exit statuses by shell convention: the program cannot be executed, or is not found.
 const NOT_EXECUTABLE: u8 = 126;
@@ -76,13 +75,13 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, CliFault> {
         for denial in session.denials() {
             match denial {
                 // Without the message, the exit status 137 would be the only information.
-                Denial::Ended { .. } => terminal_output::print_error(&denial.to_string()),
-                _ if explain => terminal_output::print_hint(&format!("refused: {denial}")),
+                Denial::Ended { .. } => terminal::print_error(&denial.to_string()),
+                _ if explain => terminal::print_hint(&format!("refused: {denial}")),
                 _ => {}
             }
         }
         for note in session.land() {
-            terminal_output::print_hint(&note);
+            terminal::print_hint(&note);
         }
         drop::<CommandSandbox>(sandbox);
         Ok(code)
@@ -97,7 +96,7 @@ fn clone_stdio() -> Result<[OwnedFd; 3], CliFault> {
 
 /// Prints the fault, and returns its exit status.
 fn report_fault(fault: &SandboxFault) -> ExitCode {
-    terminal_output::print_error(&fault.to_string());
+    terminal::print_error(&fault.to_string());
     ExitCode::from(match fault {
         SandboxFault::Spawn(SpawnFault::Refused { step: LaunchStep::Exec, errno, .. }) => {
             match errno.kind() {
@@ -119,7 +118,7 @@ fn exit_code(session: &ProcessSession) -> ExitCode {
             ExitCode::from(u8::try_from(exit.code() & 0xff).unwrap_or(u8::MAX))
         }
         SessionStage::Running | SessionStage::Lost => {
-            terminal_output::print_error("the command was lost: its keeper was killed");
+            terminal::print_error("the command was lost: its keeper was killed");
             ExitCode::from(UNCONFINED)
         }
     }
@@ -225,12 +224,12 @@ fn print_output(streaming: &OutputStreaming) -> std::io::Result<()> {
 }
 
 fn print_report(explained: &ConfinementReport) {
-    terminal_output::print_stderr(&format!("layers: {}", explained.tier.as_str()));
-    terminal_output::print_stderr(&format!("enforced: {}", explained.enforcement));
+    terminal::print_stderr(&format!("layers: {}", explained.tier.as_str()));
+    terminal::print_stderr(&format!("enforced: {}", explained.enforcement));
     for (path, what) in &explained.mounts {
-        terminal_output::print_stderr(&format!(
+        terminal::print_stderr(&format!(
             "  {what:<24} {}",
-            terminal_output::escape_invisible(&path.to_string_lossy())
+            terminal::escape_invisible(&path.to_string_lossy())
         ));
     }
 }

@@ -12,7 +12,6 @@ use toolgate::wire::Dialect;
 
 use crate::args::ScriptServerArgs;
 use crate::cli_fault::CliFault;
-use crate::terminal_output;
 
 pub(crate) fn run(args: &ScriptServerArgs) -> Result<ExitCode, CliFault> {
     let turns = read_script(&args.file)?;
@@ -20,7 +19,7 @@ pub(crate) fn run(args: &ScriptServerArgs) -> Result<ExitCode, CliFault> {
     let log = Arc::new(Mutex::new(log));
     super::block_on(async {
         let server = Server::bind(args.port, ScriptedBackend::new(Dialect::Responses, turns)).await?;
-        terminal_output::print_text(&format!("http://{}/v1", server.local_addr()?))?;
+        terminal::print_text(&format!("http://{}/v1", server.local_addr()?))?;
         let log_request = move |path: &str, body: &str| {
             if let Some(file) = log.lock().as_mut() {
                 let body: Value = serde_json::from_str(body).unwrap_or_default();

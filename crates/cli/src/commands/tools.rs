@@ -14,7 +14,7 @@ use crate::args::{ToolsArgs, ToolsWire};
 use crate::cli_fault::CliFault;
 use crate::compose::{ToolFormApi, compose};
 use crate::mcp_servers::{self, ServerNotices};
-use crate::terminal_output::{self, FAINT, NAME, escape_invisible, to_one_line};
+use terminal::{FAINT, NAME, escape_invisible, to_one_line};
 
 pub(crate) fn run(args: &ToolsArgs) -> Result<ExitCode, CliFault> {
     let wire = args.wire.unwrap_or(ToolsWire::Responses);
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ToolsArgs) -> Result<ExitCode, CliFault> {
     })?;
     let specs: Vec<&ToolSpec> = specs.iter().collect();
     if args.wire.is_none() && !args.json {
-        terminal_output::print_styled(&if args.name.is_some() {
+        terminal::print_styled(&if args.name.is_some() {
             format_manual(&specs)
         } else {
             format_list(&specs)
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &ToolsArgs) -> Result<ExitCode, CliFault> {
     }
     let json = encode_specs(&specs, wire, &style);
     let text = if args.json { json.to_string() } else { format!("{json:#}") };
-    terminal_output::print_text(&text)?;
+    terminal::print_text(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

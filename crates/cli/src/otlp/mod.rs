@@ -19,7 +19,7 @@ use self::exporter_settings::ExporterSettings;
 use self::trace_builder::SessionTrace;
 use crate::cli_fault::CliFault;
 use crate::journals::resolve_session::ResolvedSession;
-use crate::terminal_output::{self, FAINT};
+use terminal::FAINT;
 
 /// Spans in one request: a few hundred kilobytes, where collectors accept megabytes.
 const MAX_SPANS_PER_REQUEST: usize = 1000;
@@ -38,9 +38,9 @@ pub(crate) fn export_session(session: &ResolvedSession, url: &str) -> Result<Exi
         let unsent = |why| CliFault::failed(format!("the session was not sent to {host}: {why}"));
         send_trace(&collector, &settings.service, &trace).await.map_err(unsent)
     })?;
-    terminal_output::print_text(&format!("sent {} spans of {} to {host}", trace.spans.len(), trace.session))?;
+    terminal::print_text(&format!("sent {} spans of {} to {host}", trace.spans.len(), trace.session))?;
     Ok(trace.incomplete_reason.map_or(ExitCode::SUCCESS, |why| {
-        terminal_output::print_error(&format!("`{}` was sent only in part: {why}", session.name));
+        terminal::print_error(&format!("`{}` was sent only in part: {why}", session.name));
         ExitCode::FAILURE
     }))
 }
@@ -55,10 +55,8 @@ pub(crate) async fn report_session(journal: &Path) {
     let late = || Err(format!("it took longer than {} s", SESSION_END_TIMEOUT.as_secs()));
     let sent = tokio::time::timeout(SESSION_END_TIMEOUT, export_journal(&settings, journal.to_owned())).await;
     if let Err(why) = sent.unwrap_or_else(|_| late()) {
-        let why = terminal_output::to_one_line(&why);
-        terminal_output::print_stderr(&format!(
-            "{FAINT}the session was not sent to the collector: {why}{FAINT:#}"
-        ));
+        let why = terminal::to_one_line(&why);
+        terminal::print_stderr(&format!("{FAINT}the session was not sent to the collector: {why}{FAINT:#}"));
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) fn finished_view(id: String, output: &ToolOutput) -> ToolCallUpdate {
 /// Describes the call in plain words.
 pub(super) fn title(call: &ToolCall) -> String {
     if let ToolPayload::Mcp { server, tool, .. } = &call.payload {
-        return crate::terminal_output::to_one_line(&format!("{server}: {tool}"));
+        return terminal::to_one_line(&format!("{server}: {tool}"));
     }
     let verb = match call.name.as_str() {
         "read_file" => "Read",
@@ -75,9 +75,7 @@ pub(super) fn title(call: &ToolCall) -> String {
         "get_memory" | "list_memories" => "Recall",
         other => other,
     };
-    format!("{} {}", crate::terminal_output::to_one_line(verb), summarize_arguments(call))
-        .trim_end()
-        .to_owned()
+    format!("{} {}", terminal::to_one_line(verb), summarize_arguments(call)).trim_end().to_owned()
 }
 
 /// Returns the icon of the call.

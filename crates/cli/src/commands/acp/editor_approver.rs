@@ -14,7 +14,7 @@ use super::protocol::{
     ToolCallStatus, ToolCallUpdate, fenced_block,
 };
 use crate::approve::{self, approval_choices, confinement_summary, shell_script};
-use crate::terminal_output::to_one_line;
+use terminal::to_one_line;
 
 /// Maximum number of characters of a rule on a button.
 const MAX_BUTTON_CHARS: usize = 120;

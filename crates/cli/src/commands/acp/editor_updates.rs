@@ -129,7 +129,7 @@ impl EditorUpdates {
 
     fn report_hosted_call(&self, kind: &str, item: &Value) {
         let Some(id) = item["id"].as_str() else { return };
-        let title = Some(crate::terminal_output::to_one_line(&kind.replace('_', " ")));
+        let title = Some(terminal::to_one_line(&kind.replace('_', " ")));
         let status = Some(ToolCallStatus::Completed);
         let kind = Some(ToolCallKind::Fetch);
         self.sender.enqueue(&SessionUpdate::Begun(ToolCallUpdate {

@@ -25,14 +25,11 @@ use crate::args::AcpArgs;
 use crate::cli_fault::CliFault;
 use crate::commands::mcp::stop_signals;
 use crate::config::UserDirs;
-use crate::terminal_output;
 use server::AcpServer;
 
 pub(crate) fn run(args: AcpArgs) -> Result<ExitCode, CliFault> {
     if std::io::stdin().is_terminal() {
-        terminal_output::print_hint(
-            "editors start this command and talk to it; docs/acp.md says how. Ctrl-D ends",
-        );
+        terminal::print_hint("editors start this command and talk to it; docs/acp.md says how. Ctrl-D ends");
     }
     super::block_on(async {
         let server = Arc::new(AcpServer::new(args, UserDirs::from_env()?));

@@ -41,7 +41,7 @@ pub(super) fn resume(
     id: &str,
     setup: SessionSetup,
 ) -> Result<EditorSession, RpcFault> {
-    let named = crate::terminal_output::to_one_line(id);
+    let named = terminal::to_one_line(id);
     let gone = |why: String| not_found(format!("there is no session `{named}`: {why}"));
     let id: SessionId = id.parse().map_err(|fault: journal::JournalFault| gone(fault.to_string()))?;
     let journal = server.dirs.sessions.as_ref().map(|sessions| sessions.join(id.file_name()));

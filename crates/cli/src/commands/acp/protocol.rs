@@ -45,7 +45,7 @@ impl EditorRequest {
             "session/set_mode" => parse_params(params).map(Self::SetMode),
             "session/prompt" => parse_params(params).map(Self::Prompt),
             other => {
-                let name = crate::terminal_output::to_one_line(other);
+                let name = terminal::to_one_line(other);
                 Err(RpcErrorCode::Method
                     .fault(format!("there is no method `{name}` here; docs/acp.md has those that are")))
             }
@@ -303,6 +303,6 @@ pub(super) fn fenced_block(language: &str, text: &str) -> ContentBlock {
     let fence = "`".repeat(longest.max(2) + 1);
     ContentBlock::text(format!(
         "{fence}{language}\n{}\n{fence}",
-        crate::terminal_output::escape_invisible(text.trim_end_matches('\n'))
+        terminal::escape_invisible(text.trim_end_matches('\n'))
     ))
 }

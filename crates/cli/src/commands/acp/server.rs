@@ -55,7 +55,7 @@ impl AcpServer {
 
     fn find(&self, id: &str) -> Result<Arc<EditorSession>, RpcFault> {
         self.sessions.lock().get(id).cloned().ok_or_else(|| {
-            let id = crate::terminal_output::to_one_line(id);
+            let id = terminal::to_one_line(id);
             not_found(format!("there is no session `{id}` here; `session/load` goes on with an earlier one"))
         })
     }

@@ -20,13 +20,13 @@ use crate::approve::{ApprovalDialogue, PromptScope, TerminalApprover};
 use crate::args::ApproveArgs;
 use crate::cli_fault::CliFault;
 use crate::config::UserDirs;
-use crate::{private_dirs, terminal_output};
+use crate::private_dirs;
 
 pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, CliFault> {
     let terminal = TerminalApprover::detect()
         .ok_or_else(|| CliFault::usage("there is no terminal to ask at; run `toolgate approve` in one"))?;
     let directories = private_dirs::approval_socket_dirs(&UserDirs::from_env()?);
-    terminal_output::print_stderr(&waiting_message(&directories));
+    terminal::print_stderr(&waiting_message(&directories));
     super::block_on(async {
         let size = TerminalApprover::size()?;
         let (sender, messages) = mpsc::channel(16);
@@ -45,7 +45,7 @@ pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, CliFault> {
 /// skipped.
 fn waiting_message(directories: &[PathBuf]) -> String {
     let listed = directories.iter().map(|directory| {
-        let shown = terminal_output::to_one_line(&directory.display().to_string());
+        let shown = terminal::to_one_line(&directory.display().to_string());
         match private_dirs::is_private_dir(directory) {
             Ok(true) => format!("  {shown}"),
             Ok(false) => format!("  {shown} (not looked at: it is not yours alone; `chmod 700` it)"),
@@ -98,7 +98,7 @@ impl QuestionQueue {
                     }
                     Some(message) = messages.recv() => {
                         if message.settles(&server, id) {
-                            terminal_output::print_hint("that was answered elsewhere, or given up");
+                            terminal::print_hint("that was answered elsewhere, or given up");
                             break;
                         }
                         self.handle_message(message)?;
@@ -112,7 +112,7 @@ impl QuestionQueue {
         let ServerMessage { server, message } = received;
         match message {
             Some(ToTerminal::Hello { server: about }) => {
-                terminal_output::print_hint(&format!("{about} is there"));
+                terminal::print_hint(&format!("{about} is there"));
             }
             Some(ToTerminal::Question { id, digest, text, rule, choices }) => {
                 let width = TerminalApprover::size()?.width;

@@ -18,7 +18,7 @@ use crate::cli_fault::CliFault;
 use crate::commands::run::{self, ChosenModel, RunInputs};
 use crate::compose::ToolFormApi;
 use crate::config::{ApprovalMode, ConfinementTier, SandboxMode, UserDirs};
-use crate::terminal_output::{self, FAINT, NAME};
+use terminal::{FAINT, NAME};
 
 const SCRIPT: &str = include_str!("script.jsonl");
 const PROMPT: &str = "The word count is wrong: check.sh fails. Find out why, fix it, and tidy up.";
@@ -28,11 +28,11 @@ const AUTO_APPROVE_AFTER: Duration = Duration::from_secs(5);
 pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, CliFault> {
     let demo_dir = DemoDirectory::create(args.keep)?;
     let project = demo_dir.path.join("project");
-    terminal_output::print_stderr(&format!(
+    terminal::print_stderr(&format!(
         "{FAINT}A small broken project is in {}. The model is scripted; tools, sandbox, policy and journal are real.{FAINT:#}",
         project.display()
     ));
-    terminal_output::print_stderr(&format!("{NAME}›{NAME:#} {PROMPT}"));
+    terminal::print_stderr(&format!("{NAME}›{NAME:#} {PROMPT}"));
     let home = demo_dir.path.join("home");
     let dirs = UserDirs {
         home: std::env::home_dir(),
@@ -64,11 +64,11 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, CliFault> {
         &run_args,
         RunInputs { dirs, chosen: Some(chosen), terminal, approver: Some(approver) },
     )?;
-    terminal_output::print_stderr(&format!(
+    terminal::print_stderr(&format!(
         "{FAINT}Next: `toolgate run 'fix the failing test'` with a model of yours, `toolgate mcp` under an agent of yours, `toolgate sandbox -- CMD`.{FAINT:#}"
     ));
     if args.keep {
-        terminal_output::print_hint(&format!("all of it is still in {}", demo_dir.path.display()));
+        terminal::print_hint(&format!("all of it is still in {}", demo_dir.path.display()));
     }
     Ok(code)
 }
@@ -84,13 +84,13 @@ impl Approver for DemoApprover {
             let Some(terminal) = &self.terminal else {
                 let why: Vec<String> =
                     question.reasons.iter().map(toolgate::ApprovalReason::describe_for_user).collect();
-                let why = terminal_output::to_one_line(&why.join("; "));
-                terminal_output::print_stderr(&format!(
+                let why = terminal::to_one_line(&why.join("; "));
+                terminal::print_stderr(&format!(
                     "{NAME}?{NAME:#} {why} {FAINT}(nobody is there to ask: the demo says yes){FAINT:#}"
                 ));
                 return ReviewDecision::Approved;
             };
-            terminal_output::print_stderr(&format!(
+            terminal::print_stderr(&format!(
                 "{FAINT}In {} seconds the demo says yes for you.{FAINT:#}",
                 AUTO_APPROVE_AFTER.as_secs()
             ));

@@ -10,7 +10,7 @@ use crate::args::LogArgs;
 use crate::cli_fault::CliFault;
 use crate::config::UserDirs;
 use crate::journals::format_amount;
-use crate::terminal_output::{self, FAINT, NAME};
+use terminal::{FAINT, NAME};
 
 /// Characters of a directory that are shown.
 const MAX_DIRECTORY_CHARS: usize = 40;
@@ -20,17 +20,13 @@ pub(super) fn run(directory: &Path, args: &LogArgs) -> Result<ExitCode, CliFault
         .map_err(|fault| CliFault::failed(fault.to_string()))?;
     if args.json {
         for session in &sessions {
-            terminal_output::print_text(&as_json(session).to_string())?;
+            terminal::print_text(&as_json(session).to_string())?;
         }
     } else if sessions.is_empty() {
-        terminal_output::print_hint(&format!("there are no sessions in `{}` yet", directory.display()));
+        terminal::print_hint(&format!("there are no sessions in `{}` yet", directory.display()));
     } else {
         let home = UserDirs::from_env()?.home;
-        terminal_output::print_styled(&format_table(
-            &sessions,
-            home.as_deref(),
-            terminal_output::terminal_width(),
-        ))?;
+        terminal::print_styled(&format_table(&sessions, home.as_deref(), terminal::terminal_width()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -90,7 +86,7 @@ fn format_table(sessions: &[SessionSummary], home: Option<&Path>, width: Option<
             session.first_prompt
         );
         let line = truncate_line(
-            &format!("{}{}", rest.trim_start(), terminal_output::to_one_line(&about)),
+            &format!("{}{}", rest.trim_start(), terminal::to_one_line(&about)),
             width,
             id.len() + 2,
         );

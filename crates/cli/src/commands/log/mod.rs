@@ -18,7 +18,6 @@ use crate::cli_fault::CliFault;
 use crate::journals::resolve_session::{self, ResolvedSession};
 use crate::journals::timeline::{JournalEnding, SessionTimeline, describe_journal_fault};
 use crate::journals::truncate::TextTruncator;
-use crate::terminal_output;
 
 pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, CliFault> {
     if let Some(LogCommand::Verify(args)) = &args.command {
@@ -37,7 +36,7 @@ pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, CliFault> {
     let timeline = SessionTimeline::read(&session.path, TextTruncator::for_reading())
         .map_err(|fault| CliFault::usage(fault.to_string()))?;
     match args.html.as_deref() {
-        None => terminal_output::print_styled(&session_text::render(&session.name, &timeline))?,
+        None => terminal::print_styled(&session_text::render(&session.name, &timeline))?,
         Some(file) if file.as_os_str() == OsStr::new("-") => {
             let mut out = io::stdout().lock();
             out.write_all(page::render(&session.name, &timeline).as_bytes())?;
@@ -64,7 +63,7 @@ fn print_journal_lines(session: &ResolvedSession) -> Result<ExitCode, CliFault> 
         }
         if is_terminal {
             out.write_all(
-                terminal_output::escape_invisible(&String::from_utf8_lossy(records.last_line())).as_bytes(),
+                terminal::escape_invisible(&String::from_utf8_lossy(records.last_line())).as_bytes(),
             )?;
         } else {
             out.write_all(records.last_line())?;
@@ -76,7 +75,7 @@ fn print_journal_lines(session: &ResolvedSession) -> Result<ExitCode, CliFault> 
 }
 
 fn report_changed(session: &ResolvedSession, why: &str) -> ExitCode {
-    terminal_output::print_error(&format!(
+    terminal::print_error(&format!(
         "`{}` is shown only as far as it is as it was written: {why}",
         session.name
     ));

@@ -11,7 +11,7 @@ use crate::journals::timeline::{
 };
 use crate::journals::truncate::TextExcerpt;
 use crate::journals::wait_spans::{WaitKind, total_wait, wait_spans};
-use crate::terminal_output::{FAINT, NAME};
+use terminal::{FAINT, NAME};
 
 /// Maximum lines shown of a message, of an answer and of a diff.
 const MAX_MESSAGE_LINES: usize = 60;

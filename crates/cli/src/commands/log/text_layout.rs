@@ -6,7 +6,7 @@ use anstyle::Style;
 
 use crate::journals::format_amount;
 use crate::journals::truncate::TextExcerpt;
-use crate::terminal_output::{self, FAINT};
+use terminal::FAINT;
 
 /// Characters of a line that are shown.
 const MAX_LINE_CHARS: usize = 240;
@@ -25,7 +25,7 @@ impl TextLayout {
 
     /// Adds a line of any text. `indent` is added unchanged.
     pub(super) fn line(&mut self, indent: &str, text: &str, style: Style) {
-        let text = truncate_line(&terminal_output::to_one_line(text));
+        let text = truncate_line(&terminal::to_one_line(text));
         let _infallible = writeln!(self.text, "{indent}{style}{text}{style:#}");
     }
 
@@ -44,7 +44,7 @@ impl TextLayout {
         }
         for line in rest.by_ref().take(max_lines) {
             let style = style(line);
-            let line = truncate_line(&terminal_output::escape_invisible(line));
+            let line = truncate_line(&terminal::escape_invisible(line));
             let blank = if line.is_empty() { "" } else { " " };
             let _infallible = writeln!(self.text, "{indent}{FAINT}│{FAINT:#}{blank}{style}{line}{style:#}");
         }

@@ -10,7 +10,6 @@ use crate::cli_fault::{CliFault, USAGE};
 use crate::journals::format_amount;
 use crate::journals::resolve_session::{self, ResolvedSession};
 use crate::journals::timeline::describe_journal_fault;
-use crate::terminal_output;
 
 pub(crate) fn run(args: &LogVerifyArgs) -> Result<ExitCode, CliFault> {
     let directory = resolve_session::sessions_directory()?;
@@ -32,10 +31,10 @@ pub(crate) fn run(args: &LogVerifyArgs) -> Result<ExitCode, CliFault> {
         } else {
             format_result(session, &verified)
         };
-        terminal_output::print_text(&line)?;
+        terminal::print_text(&line)?;
     }
     if sessions.is_empty() {
-        terminal_output::print_hint(&format!("there are no sessions in `{}` yet", directory.display()));
+        terminal::print_hint(&format!("there are no sessions in `{}` yet", directory.display()));
     }
     Ok(ExitCode::from(worst))
 }
@@ -50,10 +49,10 @@ fn exit_status(verified: &Result<VerifiedJournal, JournalFault>) -> u8 {
 }
 
 fn format_result(session: &ResolvedSession, verified: &Result<VerifiedJournal, JournalFault>) -> String {
-    let name = terminal_output::to_one_line(&session.name);
+    let name = terminal::to_one_line(&session.name);
     let Ok(VerifiedJournal { records, last_hash: head, torn }) = verified else {
         let why = verified.as_ref().err().map(describe_journal_fault).unwrap_or_default();
-        return format!("{name}  wrong  {}", terminal_output::to_one_line(&why));
+        return format!("{name}  wrong  {}", terminal::to_one_line(&why));
     };
     let torn = torn.map(|torn| {
         let (line, bytes) = (torn.line, format_amount::format_bytes(torn.bytes));

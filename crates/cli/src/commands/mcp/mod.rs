@@ -26,7 +26,7 @@ use self::pending_questions::PendingQuestions;
 use crate::args::McpArgs;
 use crate::cli_fault::CliFault;
 use crate::config::UserDirs;
-use crate::{listen_address, terminal_output};
+use crate::listen_address;
 
 pub(crate) fn run(args: &McpArgs) -> Result<ExitCode, CliFault> {
     if let Some(command) = &args.command {
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &McpArgs) -> Result<ExitCode, CliFault> {
         HostEnvironment::new(args, Arc::new(ApprovalRouter::new(Arc::clone(&pending_questions))))?;
     let mcp_host = Arc::new(McpHost::at_start_directory(environment)?);
     if endpoint.is_none() && io::stdin().is_terminal() {
-        terminal_output::print_hint(
+        terminal::print_hint(
             "agents start this command and talk to it; docs/mcp-server.md says how. Ctrl-D ends",
         );
     }
@@ -73,7 +73,7 @@ async fn serve_approvals(
     match socket {
         Ok(socket) => socket.serve_terminals(pending_questions).await,
         Err(error) => {
-            terminal_output::print_hint(&format!("`toolgate approve` will not find this server: {error}"));
+            terminal::print_hint(&format!("`toolgate approve` will not find this server: {error}"));
             std::future::pending::<()>().await;
         }
     }
@@ -89,15 +89,12 @@ fn bind_endpoint(args: &McpArgs, address: SocketAddr) -> Result<HttpEndpoint, Cl
         .map_err(|error| CliFault::usage(format!("cannot serve at `{address}`: {error}")))?;
     let address = listener.local_addr()?;
     let (entry, location) = access_token::load_entry(args.token_env.as_deref(), &UserDirs::from_env()?)?;
-    terminal_output::print_stderr(&format!("serving at http://{address}{PATH}"));
-    terminal_output::print_stderr(&format!(
-        "the token is {}",
-        terminal_output::escape_invisible(&location.description)
-    ));
-    terminal_output::print_stderr(&format!(
+    terminal::print_stderr(&format!("serving at http://{address}{PATH}"));
+    terminal::print_stderr(&format!("the token is {}", terminal::escape_invisible(&location.description)));
+    terminal::print_stderr(&format!(
         "claude mcp add --transport http toolgate http://{}{PATH} --header \"Authorization: Bearer {}\"",
         client_authority(address, &args.allow_remote),
-        terminal_output::escape_invisible(&location.shell)
+        terminal::escape_invisible(&location.shell)
     ));
     Ok(HttpEndpoint { listener, access: entry, host_names: args.allow_remote.clone() })
 }

@@ -26,7 +26,6 @@ use crate::cli_fault::{CliFault, INTERRUPTED};
 use crate::compose::{ComposedTools, compose};
 use crate::config::UserDirs;
 use crate::mcp_servers::{self, ServerNotices};
-use crate::terminal_output;
 use crate::turn_diff_store::TurnDiffRecorder;
 
 pub(crate) fn run(args: &PipeArgs) -> Result<ExitCode, CliFault> {
@@ -40,9 +39,7 @@ pub(crate) fn run(args: &PipeArgs) -> Result<ExitCode, CliFault> {
     let approver = args.ask.then(|| Arc::new(approver) as Arc<dyn Approver>);
     let composed = approver.into_iter().fold(composed, ComposedTools::with_approver);
     if io::stdin().is_terminal() {
-        terminal_output::print_hint(
-            "reading a model's items from the terminal, one JSON value a line; Ctrl-D ends",
-        );
+        terminal::print_hint("reading a model's items from the terminal, one JSON value a line; Ctrl-D ends");
     }
     super::block_on(async {
         let elicit = args.ask.then(|| Arc::new(elicit) as Arc<dyn Elicitor>);
@@ -56,7 +53,7 @@ pub(crate) fn run(args: &PipeArgs) -> Result<ExitCode, CliFault> {
         if let Some(servers) = &servers {
             servers.wait_for_required().await.map_err(|missing| CliFault::usage(missing.to_string()))?;
         }
-        let write = |line: &Value| terminal_output::print_text(&line.to_string());
+        let write = |line: &Value| terminal::print_text(&line.to_string());
         let state = UserDirs::from_env()?.state;
         let turns = args.events.then(|| TurnDiffRecorder::start(&toolgate, state.as_deref()));
         let mut session = pipe_session::PipeSession::new(args.wire.dialect(), &toolgate, write, turns);
@@ -65,7 +62,7 @@ pub(crate) fn run(args: &PipeArgs) -> Result<ExitCode, CliFault> {
         toolgate.close().await;
         mcp_servers::close_servers(servers).await;
         if let Some(hint) = session.hint() {
-            terminal_output::print_hint(&hint);
+            terminal::print_hint(&hint);
         }
         if args.stats {
             stats(toolgate.router().metrics());
@@ -89,11 +86,11 @@ fn interrupts() -> Result<mpsc::Receiver<()>, CliFault> {
 }
 
 fn stats(metrics: &ToolMetrics) {
-    terminal_output::print_stderr("tool             calls   errors      p50      p99");
+    terminal::print_stderr("tool             calls   errors      p50      p99");
     for tool in metrics.snapshot() {
         let (p50, p99) = (tool.percentile(50), tool.percentile(99));
         let (calls, errors) = (tool.call_count(), tool.errors);
-        terminal_output::print_stderr(&format!(
+        terminal::print_stderr(&format!(
             "{:<14} {calls:>7}  {errors:>7}  {p50:>7.1?}  {p99:>7.1?}",
             tool.tool
         ));

@@ -8,7 +8,7 @@ use toolgate::rules::{RuleFault, RuleSet};
 use super::{RuleFileText, format_count, read_rule_files};
 use crate::args::PolicyCheckArgs;
 use crate::cli_fault::CliFault;
-use crate::terminal_output::{self, FAINT, NAME};
+use terminal::{FAINT, NAME};
 
 pub(crate) fn run(args: &PolicyCheckArgs) -> Result<ExitCode, CliFault> {
     let rule_texts = read_rule_files(&args.file, args.cwd.as_deref())?;
@@ -17,7 +17,7 @@ pub(crate) fn run(args: &PolicyCheckArgs) -> Result<ExitCode, CliFault> {
     let right = read.iter().all(|(_, rules)| rules.is_ok());
     if args.json {
         let files: Vec<Value> = read.iter().map(|(rule_file, rules)| as_json(rule_file, rules)).collect();
-        terminal_output::print_text(&json!({ "right": right, "files": files }).to_string())?;
+        terminal::print_text(&json!({ "right": right, "files": files }).to_string())?;
     } else {
         for (rule_file, rules) in &read {
             print_check(rule_file, rules)?;
@@ -36,21 +36,18 @@ fn parse_rules(rule_file: &RuleFileText) -> Result<Option<RuleSet>, RuleFault> {
 
 fn print_check(rule_file: &RuleFileText, rules: &Result<Option<RuleSet>, RuleFault>) -> Result<(), CliFault> {
     let file = rule_file.file.to_string_lossy();
-    let file = terminal_output::escape_invisible(&file);
+    let file = terminal::escape_invisible(&file);
     match rules {
-        Ok(None) => terminal_output::print_styled(&format!("{FAINT}{file}: not there{FAINT:#}\n"))?,
+        Ok(None) => terminal::print_styled(&format!("{FAINT}{file}: not there{FAINT:#}\n"))?,
         Ok(Some(rules)) => {
             let count = format_count(rules.len(), "rule");
-            terminal_output::print_styled(&format!(
-                "{NAME}{file}{NAME:#}: {count}, {}\n",
-                layer_label(rule_file)
-            ))?;
+            terminal::print_styled(&format!("{NAME}{file}{NAME:#}: {count}, {}\n", layer_label(rule_file)))?;
             for warning in rules.warnings() {
-                let why = terminal_output::escape_invisible(&warning.why).into_owned();
-                terminal_output::print_styled(&format!("  line {}: {why}\n", warning.rule.line))?;
+                let why = terminal::escape_invisible(&warning.why).into_owned();
+                terminal::print_styled(&format!("  line {}: {why}\n", warning.rule.line))?;
             }
         }
-        Err(fault) => terminal_output::print_error(&fault.to_string()),
+        Err(fault) => terminal::print_error(&fault.to_string()),
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use toolgate::{
 use crate::args::{OutputFormat, PolicyExplainArgs};
 use crate::cli_fault::CliFault;
 use crate::compose::compose;
-use crate::terminal_output::{self, FAINT, NAME};
+use terminal::{FAINT, NAME};
 
 /// The exit status for a call that needs approval.
 const EXIT_NEEDS_APPROVAL: u8 = 3;
@@ -33,9 +33,9 @@ pub(crate) fn run(args: &PolicyExplainArgs) -> Result<ExitCode, CliFault> {
     };
     match as_json {
         true => {
-            terminal_output::print_text(&format_json(gate, &tool, &verdict, analysis.as_ref()).to_string())?;
+            terminal::print_text(&format_json(gate, &tool, &verdict, analysis.as_ref()).to_string())?;
         }
-        false => terminal_output::print_styled(&format_text(gate, &verdict, analysis.as_ref(), &cwd))?,
+        false => terminal::print_styled(&format_text(gate, &verdict, analysis.as_ref(), &cwd))?,
     }
     Ok(match verdict {
         Verdict::Allow(_) => ExitCode::SUCCESS,
@@ -107,7 +107,7 @@ fn format_text(gate: &Gate, verdict: &Verdict, analysis: Option<&CommandAnalysis
     let (approval, sandbox) = (gate.approval(), gate.sandbox().as_str());
     let _ = writeln!(out, "{FAINT} under approval {approval}, sandbox {sandbox}{FAINT:#}");
     for why in &why {
-        let _ = writeln!(out, "  because {}", terminal_output::escape_invisible(why));
+        let _ = writeln!(out, "  because {}", terminal::escape_invisible(why));
     }
     let Some(analysis) = analysis else { return out };
     // The shell that runs a script is left out: it says nothing about the script.
@@ -118,39 +118,36 @@ fn format_text(gate: &Gate, verdict: &Verdict, analysis: Option<&CommandAnalysis
         let mut command = part.command.clone();
         command.wrappers.drain(..usize::from(shell).min(command.wrappers.len()));
         let command = command.to_string();
-        let _ =
-            writeln!(out, "  {} {FAINT}[{class}{why}]{FAINT:#}", terminal_output::escape_invisible(&command));
+        let _ = writeln!(out, "  {} {FAINT}[{class}{why}]{FAINT:#}", terminal::escape_invisible(&command));
         for rule_match in &part.rules {
             let may = if rule_match.certain { "" } else { "perhaps " };
             let (rule, decision) = (&rule_match.rule, rule_match.rule.decision.as_str());
             let reason = rule.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
             let place = format!("{}:{}", rule.file.display(), rule.line);
             let line = format!("{may}{decision} by {place}{reason}");
-            let _ = writeln!(out, "      {}", terminal_output::escape_invisible(&line));
+            let _ = writeln!(out, "      {}", terminal::escape_invisible(&line));
         }
         if let Some((_, word)) = part.uncovered_word() {
             let line = format!("the rule does not cover `{word}`: it changes what runs, or where it writes");
-            let _ = writeln!(out, "      {}", terminal_output::escape_invisible(&line));
+            let _ = writeln!(out, "      {}", terminal::escape_invisible(&line));
         }
         if let Some(program) = part.program.as_ref().filter(|program| !program.trusted) {
             let what = match program.path.as_os_str().is_empty() {
                 true => "no program of that name is found".to_owned(),
                 false => format!("{} {}", program.path.display(), describe_untrusted(&program.path, cwd)),
             };
-            let _ = writeln!(out, "      {}", terminal_output::escape_invisible(&what));
+            let _ = writeln!(out, "      {}", terminal::escape_invisible(&what));
         }
     }
     for (name, value, why) in &analysis.assignments {
         let why = why.map(|why| format!(" {FAINT}[dangerous: {why}]{FAINT:#}")).unwrap_or_default();
-        let _ =
-            writeln!(out, "  sets {}{why}", terminal_output::escape_invisible(&format!("{name}={value}")));
+        let _ = writeln!(out, "  sets {}{why}", terminal::escape_invisible(&format!("{name}={value}")));
     }
     for name in &analysis.definitions {
-        let _ = writeln!(out, "  defines {}", terminal_output::escape_invisible(name));
+        let _ = writeln!(out, "  defines {}", terminal::escape_invisible(name));
     }
     for doubt in &analysis.undecided {
-        let _ =
-            writeln!(out, "  not decided: {}: {}", doubt.why, terminal_output::escape_invisible(&doubt.text));
+        let _ = writeln!(out, "  not decided: {}: {}", doubt.why, terminal::escape_invisible(&doubt.text));
     }
     out
 }

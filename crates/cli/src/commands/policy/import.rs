@@ -12,7 +12,6 @@ use toolgate::rules::{MAX_RULE_FILE_BYTES, RuleLayer, RuleSet, import};
 use super::format_count;
 use crate::args::{ForeignRuleFormat, PolicyImportArgs};
 use crate::cli_fault::CliFault;
-use crate::terminal_output;
 
 pub(crate) fn run(args: &PolicyImportArgs) -> Result<ExitCode, CliFault> {
     let text = read_rules(&args.file)?;
@@ -27,13 +26,13 @@ pub(crate) fn run(args: &PolicyImportArgs) -> Result<ExitCode, CliFault> {
         .map_err(|fault| CliFault::usage(fault.to_string()))?;
     match &args.out {
         Some(file) => write_new_file(file, &imported.text)?,
-        None => terminal_output::print_text(&imported.text)?,
+        None => terminal::print_text(&imported.text)?,
     }
     for note in &imported.notes {
-        terminal_output::print_hint(&format!("{}: {}", note.position, note.message));
+        terminal::print_hint(&format!("{}: {}", note.position, note.message));
     }
     let (rules, notes) = (format_count(imported.rules, "rule"), format_count(imported.notes.len(), "note"));
-    terminal_output::print_hint(&format!("{rules}, {notes}; read them before they are in force"));
+    terminal::print_hint(&format!("{rules}, {notes}; read them before they are in force"));
     Ok(ExitCode::SUCCESS)
 }
 

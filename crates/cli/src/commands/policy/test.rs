@@ -9,7 +9,7 @@ use super::check::fault_json;
 use super::{RuleFileText, format_count, read_rule_files};
 use crate::args::PolicyTestArgs;
 use crate::cli_fault::CliFault;
-use crate::terminal_output::{self, NAME};
+use terminal::NAME;
 
 pub(crate) fn run(args: &PolicyTestArgs) -> Result<ExitCode, CliFault> {
     let rule_texts = read_rule_files(&args.file, args.cwd.as_deref())?;
@@ -20,13 +20,13 @@ pub(crate) fn run(args: &PolicyTestArgs) -> Result<ExitCode, CliFault> {
         .all(|(_, tried)| tried.as_ref().is_ok_and(|tried| tried.iter().all(|one| one.fault.is_none())));
     if args.json {
         let files: Vec<Value> = results.iter().map(|(page, tried)| as_json(page, tried)).collect();
-        terminal_output::print_text(&json!({ "hold": holds, "files": files }).to_string())?;
+        terminal::print_text(&json!({ "hold": holds, "files": files }).to_string())?;
     } else {
         for (rule_file, result) in &results {
             print_examples(rule_file, result)?;
         }
         if results.is_empty() {
-            terminal_output::print_hint(
+            terminal::print_hint(
                 "there are no rules; `toolgate policy check` says where they are looked for",
             );
         }
@@ -49,28 +49,25 @@ fn print_examples(
     let examples = match result {
         Ok(examples) => examples,
         Err(fault) => {
-            terminal_output::print_error(&fault.to_string());
+            terminal::print_error(&fault.to_string());
             return Ok(());
         }
     };
     let file = rule_file.file.to_string_lossy();
-    let file = terminal_output::escape_invisible(&file);
+    let file = terminal::escape_invisible(&file);
     let failed = examples.iter().filter(|one| one.fault.is_some()).count();
     let how = match failed {
         0 => "all hold".to_owned(),
         _ => format!("{failed} of them wrong"),
     };
-    terminal_output::print_styled(&format!(
+    terminal::print_styled(&format!(
         "{NAME}{file}{NAME:#}: {}, {how}\n",
         format_count(examples.len(), "example")
     ))?;
     for one in examples {
         if let Some(why) = &one.fault {
             let (line, column) = (one.line, one.column);
-            terminal_output::print_styled(&format!(
-                "  {line}:{column}: {}\n",
-                terminal_output::escape_invisible(why)
-            ))?;
+            terminal::print_styled(&format!("  {line}:{column}: {}\n", terminal::escape_invisible(why)))?;
         }
     }
     Ok(())

@@ -23,9 +23,9 @@ use crate::commands::run::call_title::title;
 use crate::compose::compose;
 use crate::config::{ApprovalMode, SandboxMode};
 use crate::journals::resolve_session;
-use crate::terminal_output::{self, FAINT, NAME, to_one_line};
 use compare_answers::{AnswerDifference, first_difference};
 pub(crate) use diff_reversal::{reverse_diff, split_undoable};
+use terminal::{FAINT, NAME, to_one_line};
 use workspace_copy::WorkspaceCopy;
 
 pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, CliFault> {
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, CliFault> {
             } else {
                 "as it is now, since its changes cannot be taken back"
             };
-            terminal_output::print_stderr(&format!(
+            terminal::print_stderr(&format!(
                 "{FAINT}{} calls on a copy of {} ({} files), {state}{FAINT:#}",
                 recorded.calls.len(),
                 from.display(),
@@ -73,15 +73,15 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, CliFault> {
                 outcome.to_text(recorded_call)
             };
             if args.json {
-                terminal_output::print_text(&shown)?;
+                terminal::print_text(&shown)?;
             } else {
-                terminal_output::print_styled(&format!("{shown}\n"))?;
+                terminal::print_styled(&format!("{shown}\n"))?;
             }
         }
         toolgate.close().await;
         if !args.json {
             let same = recorded.calls.len() - differ;
-            terminal_output::print_stderr(&format!("{same} the same or not replayed, {differ} different"));
+            terminal::print_stderr(&format!("{same} the same or not replayed, {differ} different"));
         }
         Ok(if differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })

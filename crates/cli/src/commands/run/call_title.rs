@@ -2,7 +2,7 @@
 
 use toolgate::{ToolCall, ToolPayload, Value};
 
-use crate::terminal_output::to_one_line;
+use terminal::to_one_line;
 
 /// Maximum number of characters.
 const MAX_TITLE_CHARS: usize = 100;

@@ -7,7 +7,6 @@ use toolgate::{CallEvent, CallId, CallObserver, OutputItem, ToolCall, ToolNotice
 use super::SessionView;
 use crate::commands::call::millis_json;
 use crate::commands::pipe::event_line;
-use crate::terminal_output;
 
 /// Writes JSON lines to standard output.
 pub(super) struct JsonLines;
@@ -15,7 +14,7 @@ pub(super) struct JsonLines;
 impl JsonLines {
     fn print_line(value: &Value) {
         // A reader that has left does not stop the work or its journal.
-        let _nobody_reads = terminal_output::print_text(&value.to_string());
+        let _nobody_reads = terminal::print_text(&value.to_string());
     }
 }
 

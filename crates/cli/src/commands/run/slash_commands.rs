@@ -7,7 +7,6 @@ use toolgate::{Toolgate, json};
 
 use crate::cli_fault::CliFault;
 use crate::commands::replay::{reverse_diff, split_undoable};
-use crate::terminal_output;
 use crate::turn_diff_store;
 
 /// The help text.
@@ -36,17 +35,17 @@ impl SlashCommands<'_> {
     /// Executes a command.
     pub(super) async fn execute(&self, command: &str) -> Result<(), CliFault> {
         match command {
-            "help" => terminal_output::print_text(HELP)?,
+            "help" => terminal::print_text(HELP)?,
             "tools" => {
-                terminal_output::print_text(&self.toolgate.router().registry().offered_names().join("\n"))?;
+                terminal::print_text(&self.toolgate.router().registry().offered_names().join("\n"))?;
             }
-            "policy" => terminal_output::print_text(&self.describe_policy())?,
+            "policy" => terminal::print_text(&self.describe_policy())?,
             "diff" => {
-                terminal_output::print_text(self.last_diff()?.as_deref().unwrap_or("nothing was changed"))?;
+                terminal::print_text(self.last_diff()?.as_deref().unwrap_or("nothing was changed"))?;
             }
             "undo" => self.undo_last_turn().await?,
             "sessions" => self.list_sessions()?,
-            other => terminal_output::print_hint(&format!("there is no /{other}; /help shows what there is")),
+            other => terminal::print_hint(&format!("there is no /{other}; /help shows what there is")),
         }
         Ok(())
     }
@@ -71,7 +70,7 @@ impl SlashCommands<'_> {
     /// Undoes the last turn, as a whole or not at all, and tells the model.
     async fn undo_last_turn(&self) -> Result<(), CliFault> {
         let Some(diff) = self.last_diff()? else {
-            return Ok(terminal_output::print_text("nothing was changed")?);
+            return Ok(terminal::print_text("nothing was changed")?);
         };
         let (undoable, left) = split_undoable(&diff);
         let left = left.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
@@ -79,12 +78,12 @@ impl SlashCommands<'_> {
             let text = format!(
                 "nothing was taken back: {left} cannot be, being no text files; remove or restore them yourself"
             );
-            return Ok(terminal_output::print_text(&text)?);
+            return Ok(terminal::print_text(&text)?);
         }
         let output = self.toolgate.call("apply_patch", json!({ "input": reverse_diff(&undoable) })).await;
-        terminal_output::print_text(&output.joined_text())?;
+        terminal::print_text(&output.joined_text())?;
         if !left.is_empty() {
-            terminal_output::print_hint(&format!("left as they are, being no text files: {left}"));
+            terminal::print_hint(&format!("left as they are, being no text files: {left}"));
         }
         if output.success {
             if let Some(state) = self.state {
@@ -105,7 +104,7 @@ impl SlashCommands<'_> {
             listed.transpose().map_err(|fault| CliFault::failed(fault.to_string()))?.unwrap_or_default();
         for session in listed {
             let about: String = session.first_prompt.chars().take(60).collect();
-            terminal_output::print_text(&format!("{}  {} calls  {about}", session.id, session.calls))?;
+            terminal::print_text(&format!("{}  {} calls  {about}", session.id, session.calls))?;
         }
         Ok(())
     }

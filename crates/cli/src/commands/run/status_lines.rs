@@ -8,7 +8,7 @@ use std::time::Duration;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::approve::ScreenSize;
-use crate::terminal_output::{FAINT, NAME, escape_invisible, to_one_line};
+use terminal::{FAINT, NAME, escape_invisible, to_one_line};
 
 /// Maximum number of calls shown, and of output lines of each.
 const MAX_CALLS: usize = 4;

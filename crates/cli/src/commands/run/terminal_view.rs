@@ -18,7 +18,7 @@ use super::SessionView;
 use super::call_title::title;
 use super::status_lines::{BusyStatus, StatusLines, StatusView, truncate_to_width};
 use crate::approve::ScreenSize;
-use crate::terminal_output::{self, FAINT, NAME, escape_invisible, to_one_line};
+use terminal::{FAINT, NAME, escape_invisible, to_one_line};
 
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
@@ -104,7 +104,7 @@ impl TerminalView {
     /// Prints a line to standard error, on a line of its own.
     fn print_line(&self, state: &mut TerminalViewState, line: &str) {
         self.clear(state);
-        terminal_output::print_stderr(line);
+        terminal::print_stderr(line);
         self.draw(state);
     }
 

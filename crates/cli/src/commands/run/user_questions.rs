@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use toolgate::BoxFuture;
 
 use super::SessionView;
-use crate::terminal_output::{self, FAINT, NAME, to_one_line};
+use terminal::{FAINT, NAME, to_one_line};
 
 /// Holds the question that waits for the next typed line.
 pub(super) struct UserQuestions {
@@ -42,7 +42,7 @@ impl UserPrompter for UserQuestions {
         let (answer_sender, answered) = oneshot::channel();
         *self.answer_sender.lock() = Some(answer_sender);
         self.view.release_screen();
-        terminal_output::print_stderr(&format_question(question));
+        terminal::print_stderr(&format_question(question));
         self.view.show_prompt();
         Box::pin(async move { answered.await.ok().and_then(|line| parse_answer(question, &line)) })
     }

@@ -61,7 +61,7 @@ impl ClientTools {
     ) -> Result<(), RpcFault> {
         let mut registered = BTreeMap::new();
         for tool in tools {
-            let name = crate::terminal_output::escape_invisible(&tool.name);
+            let name = terminal::escape_invisible(&tool.name);
             let wrong = |why: &str| RpcErrorCode::Params.fault(format!("the tool `{name}` {why}"));
             if !is_tool_name(&tool.name) {
                 return Err(wrong(

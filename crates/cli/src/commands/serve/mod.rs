@@ -23,12 +23,11 @@ use crate::args::ServeArgs;
 use crate::cli_fault::CliFault;
 use crate::commands::mcp::stop_signals;
 use crate::config::UserDirs;
-use crate::terminal_output;
 use session_server::SessionServer;
 
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliFault> {
     if args.socket.is_none() && args.websocket.is_none() && std::io::stdin().is_terminal() {
-        terminal_output::print_hint(
+        terminal::print_hint(
             "programs start this command and talk to it; docs/serve.md says how. Ctrl-D ends",
         );
     }

@@ -55,7 +55,7 @@ pub(super) fn resume(
 ) -> Result<Arc<HostedSession>, RpcFault> {
     let gone = |why: String| {
         RpcErrorCode::NoSession
-            .fault(format!("there is no session `{}`: {why}", crate::terminal_output::escape_invisible(id)))
+            .fault(format!("there is no session `{}`: {why}", terminal::escape_invisible(id)))
     };
     let directory =
         server.sessions_dir().ok_or_else(|| gone("there is no directory for journals".to_owned()))?;
@@ -249,7 +249,7 @@ fn server_settings(start: &p::SessionStartParams) -> Result<Vec<SourcedValue<Ser
         let wrong = |why: String| {
             RpcErrorCode::Params.fault(format!(
                 "the params do not fit at `mcp_servers.{}`: {why}",
-                crate::terminal_output::escape_invisible(name)
+                terminal::escape_invisible(name)
             ))
         };
         if !crate::config::is_server_name(name) {
@@ -282,7 +282,7 @@ fn resolve_model(
             is_file && u64::try_from(stat.st_size).is_ok_and(|size| size <= MAX_SCRIPT_BYTES)
         });
         if !fits {
-            let name = crate::terminal_output::escape_invisible(script);
+            let name = terminal::escape_invisible(script);
             let why = format!("the script `{name}` is no file, or has more than {MAX_SCRIPT_BYTES} bytes");
             return Err(RpcErrorCode::Unusable.fault(why));
         }

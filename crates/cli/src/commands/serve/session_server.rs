@@ -70,7 +70,7 @@ impl SessionServer {
         self.sessions.lock().get(id).cloned().ok_or_else(|| {
             RpcErrorCode::NoSession.fault(format!(
                 "there is no session `{}` here; `session/list` has those that `session/attach` can go on with",
-                crate::terminal_output::escape_invisible(id)
+                terminal::escape_invisible(id)
             ))
         })
     }

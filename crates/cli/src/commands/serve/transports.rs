@@ -20,7 +20,7 @@ use crate::cli_fault::CliFault;
 use crate::commands::mcp::access_token;
 use crate::compose;
 use crate::config::UserDirs;
-use crate::{listen_address, peer_check, private_dirs, terminal_output};
+use crate::{listen_address, peer_check, private_dirs};
 
 /// Maximum number of connections.
 const MAX_CONNECTIONS: usize = 1024;
@@ -41,10 +41,10 @@ pub(super) async fn serve_stdio(server: &Arc<SessionServer>) -> Result<(), CliFa
 /// Serves clients of the Unix socket at `path`. Never returns on its own.
 pub(super) async fn serve_socket(server: &Arc<SessionServer>, path: &Path) -> Result<(), CliFault> {
     let socket = ServerSocket::bind(path)?;
-    terminal_output::print_stderr(&format!("serving at {}", path.display()));
+    terminal::print_stderr(&format!("serving at {}", path.display()));
     let here = compose::absolute(Path::new(""))?;
     if let Some(why) = peer_check::socket_path_warning(&compose::absolute(path)?, &here) {
-        terminal_output::print_warning(&why);
+        terminal::print_warning(&why);
     }
     let mut connections = JoinSet::new();
     // ends: with the server
@@ -79,7 +79,7 @@ pub(super) async fn serve_socket(server: &Arc<SessionServer>, path: &Path) -> Re
 fn report_rejection(stream: &UnixStream, why: peer_check::PeerRejection) {
     let message = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": REJECTED_ERROR_CODE, "message": format!("not let in: {why}") } });
     let _full = stream.try_write(format!("{message}\n").as_bytes());
-    terminal_output::print_warning(&format!("somebody was not let in at the socket: {why}"));
+    terminal::print_warning(&format!("somebody was not let in at the socket: {why}"));
 }
 
 /// The error code for a rejected connection.
@@ -154,11 +154,8 @@ pub(super) async fn serve_websocket(
         .await
         .map_err(|error| CliFault::usage(format!("cannot serve at `{address}`: {error}")))?;
     let (entry, location) = access_token::load_entry(variable, &UserDirs::from_env()?)?;
-    terminal_output::print_stderr(&format!("serving at ws://{}", listener.local_addr()?));
-    terminal_output::print_stderr(&format!(
-        "the token is {}",
-        terminal_output::escape_invisible(&location.description)
-    ));
+    terminal::print_stderr(&format!("serving at ws://{}", listener.local_addr()?));
+    terminal::print_stderr(&format!("the token is {}", terminal::escape_invisible(&location.description)));
     let entry = Arc::new(entry);
     let mut connections = JoinSet::new();
     // ends: with the server

@@ -11,7 +11,6 @@ use toml_edit::{DocumentMut, Item, Table};
 use crate::args::{McpAddArgs, McpRemoveArgs, WorkspaceArgs};
 use crate::cli_fault::CliFault;
 use crate::config::{ServerTable, UserDirs, is_server_name, user_config_path};
-use crate::terminal_output;
 
 const SERVERS_KEY: &str = "mcp_servers";
 
@@ -53,12 +52,12 @@ pub(super) fn add(args: &McpAddArgs) -> Result<ExitCode, CliFault> {
         servers.insert(name, Item::Table(table.as_table().clone()));
         Ok(())
     })?;
-    terminal_output::print_text(&format!("added `{name}` to {}", file.display()))?;
+    terminal::print_text(&format!("added `{name}` to {}", file.display()))?;
     match super::load_config(&WorkspaceArgs::default()) {
-        Ok(_) => terminal_output::print_hint(&format!("`toolgate mcp test {name}` starts it")),
+        Ok(_) => terminal::print_hint(&format!("`toolgate mcp test {name}` starts it")),
         // The file was invalid before; the server was added anyway.
         Err(_) => {
-            terminal_output::print_hint(
+            terminal::print_hint(
                 "the file cannot be used as it is; `toolgate config` says what is wrong with it",
             );
         }
@@ -98,7 +97,7 @@ pub(super) fn remove(args: &McpRemoveArgs) -> Result<ExitCode, CliFault> {
             .map(|_| ())
             .ok_or_else(|| format!("there is no server `{name}` in it; `toolgate mcp list` has them"))
     })?;
-    terminal_output::print_text(&format!("removed `{name}` from {}", file.display()))?;
+    terminal::print_text(&format!("removed `{name}` from {}", file.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -9,17 +9,17 @@ use crate::args::{McpLoginArgs, McpLogoutArgs, WorkspaceArgs};
 use crate::cli_fault::CliFault;
 use crate::compose::working_directory;
 use crate::config::UserDirs;
-use crate::{mcp_servers, terminal_output};
+use crate::mcp_servers;
 
 /// Prints the login address. A program that opened it would have to be trusted with it.
 struct AddressPrinter;
 
 impl BrowserOpener for AddressPrinter {
     fn open<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<(), String>> {
-        terminal_output::print_stderr(
+        terminal::print_stderr(
             "Open this address in a browser on this machine, and come back when you are done:",
         );
-        terminal_output::print_stderr(&terminal_output::escape_invisible(address));
+        terminal::print_stderr(&terminal::escape_invisible(address));
         Box::pin(std::future::ready(Ok(())))
     }
 }
@@ -41,7 +41,7 @@ pub(super) fn login(args: &McpLoginArgs) -> Result<ExitCode, CliFault> {
     let scopes =
         if done.scopes.is_empty() { String::new() } else { format!(", with {}", done.scopes.join(" ")) };
     let text = format!("logged in to `{}` by {}{scopes}", args.name, done.issuer);
-    terminal_output::print_text(&terminal_output::escape_invisible(&text))?;
+    terminal::print_text(&terminal::escape_invisible(&text))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -58,6 +58,6 @@ pub(super) fn logout(args: &McpLogoutArgs) -> Result<ExitCode, CliFault> {
     crate::commands::block_on(async {
         mcp::logout(&server).await.map_err(|fault| CliFault::failed(fault.to_string()))
     })?;
-    terminal_output::print_text(&format!("forgot what the login to `{}` gave", args.name))?;
+    terminal::print_text(&format!("forgot what the login to `{}` gave", args.name))?;
     Ok(ExitCode::SUCCESS)
 }

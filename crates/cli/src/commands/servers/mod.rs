@@ -15,7 +15,7 @@ use crate::args::{McpGetArgs, McpListArgs, McpServerCommand, WorkspaceArgs};
 use crate::cli_fault::CliFault;
 use crate::compose::working_directory;
 use crate::config::{self, Config, ServerSetting, ServerTable, SourcedValue, UserDirs};
-use crate::terminal_output::{self, FAINT, NAME};
+use terminal::{FAINT, NAME};
 
 pub(crate) fn run(command: &McpServerCommand) -> Result<ExitCode, CliFault> {
     match command {
@@ -35,13 +35,13 @@ fn load_config(place: &WorkspaceArgs) -> Result<Config, CliFault> {
 
 /// Waits until all servers have started or failed, and shows the pending ones if that takes a while.
 pub(in crate::commands) async fn wait_until_settled(servers: &McpServers) {
-    let (mut progress, began) = (terminal_output::ProgressLine::new("servers"), Instant::now());
+    let (mut progress, began) = (terminal::ProgressLine::new("servers"), Instant::now());
     let mut settled = std::pin::pin!(servers.wait_until_settled(None));
     // ends: servers start or fail in their time
     loop {
         tokio::select! {
             () = &mut settled => return,
-            () = tokio::time::sleep(terminal_output::ProgressLine::TICK_INTERVAL) => progress.show(&pending_message(&servers.health(), began)),
+            () = tokio::time::sleep(terminal::ProgressLine::TICK_INTERVAL) => progress.show(&pending_message(&servers.health(), began)),
         }
     }
 }
@@ -109,11 +109,11 @@ fn list_servers(args: &McpListArgs) -> Result<ExitCode, CliFault> {
             })
         };
         let servers: Vec<Value> = config.servers.iter().map(one).collect();
-        terminal_output::print_text(&json!({ "servers": servers }).to_string())?;
+        terminal::print_text(&json!({ "servers": servers }).to_string())?;
         return Ok(ExitCode::SUCCESS);
     }
     if config.servers.is_empty() {
-        terminal_output::print_hint("there are no servers; `toolgate mcp add NAME -- COMMAND` adds one");
+        terminal::print_hint("there are no servers; `toolgate mcp add NAME -- COMMAND` adds one");
         return Ok(ExitCode::SUCCESS);
     }
     let width = config.servers.iter().map(|server| server.value.name.len()).max().unwrap_or_default();
@@ -124,11 +124,11 @@ fn list_servers(args: &McpListArgs) -> Result<ExitCode, CliFault> {
         let _infallible = writeln!(
             text,
             "{NAME}{name:width$}{NAME:#}  {}{off}  {FAINT}# {}{FAINT:#}",
-            terminal_output::to_one_line(&reached),
-            terminal_output::to_one_line(&source)
+            terminal::to_one_line(&reached),
+            terminal::to_one_line(&source)
         );
     }
-    terminal_output::print_styled(&text)?;
+    terminal::print_styled(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -137,7 +137,7 @@ fn show_server(args: &McpGetArgs) -> Result<ExitCode, CliFault> {
     let server = find_by_name(&config, &args.name)?;
     if args.json {
         let value = json!({ "server": masked_json(&server.value), "source": server.source.to_string() });
-        terminal_output::print_text(&value.to_string())?;
+        terminal::print_text(&value.to_string())?;
         return Ok(ExitCode::SUCCESS);
     }
     let name = &server.value.name;
@@ -145,10 +145,10 @@ fn show_server(args: &McpGetArgs) -> Result<ExitCode, CliFault> {
     if let Value::Object(table) = masked_json(&server.value) {
         for (key, value) in table.iter().filter(|(key, _)| *key != "name") {
             let _infallible =
-                writeln!(text, "{key} = {}", terminal_output::to_one_line(&super::config::to_toml(value)));
+                writeln!(text, "{key} = {}", terminal::to_one_line(&super::config::to_toml(value)));
         }
     }
-    terminal_output::print_styled(&text)?;
+    terminal::print_styled(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -15,7 +15,7 @@ use crate::cli_fault::CliFault;
 use crate::compose::working_directory;
 use crate::config::UserDirs;
 use crate::mcp_servers;
-use crate::terminal_output::{self, FAINT, NAME};
+use terminal::{FAINT, NAME};
 
 /// The start-up time of each server.
 #[derive(Default)]
@@ -56,9 +56,9 @@ pub(super) fn run(args: &McpTestArgs) -> Result<ExitCode, CliFault> {
     let times = times.0.lock().clone();
     let shown = if args.json { as_json(&health, &times).to_string() } else { String::new() };
     if args.json {
-        terminal_output::print_text(&shown)?;
+        terminal::print_text(&shown)?;
     } else {
-        terminal_output::print_styled(&format_text(&health, &times))?;
+        terminal::print_styled(&format_text(&health, &times))?;
     }
     let all = health.iter().all(|(_, health)| matches!(health, ServerHealth::Ready { .. }));
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -77,20 +77,20 @@ fn format_text(health: &[(String, ServerHealth)], times: &BTreeMap<String, Durat
                     text,
                     "{} tools in {took} ms  {FAINT}# {}, protocol {}{FAINT:#}",
                     tools.len(),
-                    terminal_output::to_one_line(who.trim()),
-                    terminal_output::to_one_line(&about.protocol)
+                    terminal::to_one_line(who.trim()),
+                    terminal::to_one_line(&about.protocol)
                 );
                 for gap in gaps {
                     let _infallible = writeln!(text, "{:width$}  confined only in part: {gap}", "");
                 }
                 for why in left_out {
                     let _infallible =
-                        writeln!(text, "{:width$}  left out: {}", "", terminal_output::to_one_line(why));
+                        writeln!(text, "{:width$}  left out: {}", "", terminal::to_one_line(why));
                 }
             }
             ServerHealth::Starting => text.push_str("has not started\n"),
             ServerHealth::Failed(why) => {
-                let _infallible = writeln!(text, "{}", terminal_output::to_one_line(why));
+                let _infallible = writeln!(text, "{}", terminal::to_one_line(why));
             }
         }
     }

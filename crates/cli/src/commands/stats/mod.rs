@@ -13,7 +13,6 @@ use crate::cli_fault::CliFault;
 use crate::journals::resolve_session::{self, ResolvedSession};
 use crate::journals::timeline::{JournalEnding, SessionTimeline, describe_journal_fault};
 use crate::journals::truncate::TextTruncator;
-use crate::terminal_output;
 
 use self::session_totals::SessionTotals;
 use self::table::TableStyle;
@@ -29,7 +28,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, CliFault> {
         match SessionTimeline::read(&session.path, TextTruncator::for_counting()) {
             Ok(timeline) => {
                 if let JournalEnding::Broken(why) = &timeline.ending {
-                    terminal_output::print_error(&format!(
+                    terminal::print_error(&format!(
                         "`{}` counts only as far as it is as it was written: {why}",
                         session.name
                     ));
@@ -40,7 +39,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, CliFault> {
             // The fault of an explicitly named session is an error.
             Err(fault) if !args.sessions.is_empty() => return Err(CliFault::usage(fault.to_string())),
             Err(fault) => {
-                terminal_output::print_error(&format!(
+                terminal::print_error(&format!(
                     "`{}` does not count: {}",
                     session.name,
                     describe_journal_fault(&fault)
@@ -50,12 +49,12 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, CliFault> {
         }
     }
     if args.json {
-        terminal_output::print_text(&totals.to_json().to_string())?;
+        terminal::print_text(&totals.to_json().to_string())?;
     } else if sessions.is_empty() {
-        terminal_output::print_hint(&format!("there are no such sessions in `{}`", directory.display()));
+        terminal::print_hint(&format!("there are no such sessions in `{}`", directory.display()));
     } else {
-        let style = terminal_output::terminal_width().map_or(TableStyle::Plain, TableStyle::Charts);
-        terminal_output::print_styled(&table::render(&totals, style))?;
+        let style = terminal::terminal_width().map_or(TableStyle::Plain, TableStyle::Charts);
+        terminal::print_styled(&table::render(&totals, style))?;
     }
     Ok(code)
 }

@@ -10,7 +10,7 @@ use crate::journals::format_amount::{
     format_bytes, format_count, format_duration, format_duration_short, pluralize,
 };
 use crate::journals::wait_spans::WaitKind;
-use crate::terminal_output::{self, FAINT, NAME};
+use terminal::{FAINT, NAME};
 
 const CHART: Style = AnsiColor::Cyan.on_default();
 const ERROR_STYLE: Style = AnsiColor::Red.on_default();
@@ -122,7 +122,7 @@ impl ChartColumns {
 
 /// Truncates and escapes the name of a tool, which may be any text that a model sent.
 fn tool_label(name: &str) -> String {
-    let name = terminal_output::to_one_line(name);
+    let name = terminal::to_one_line(name);
     if name.chars().count() <= MAX_NAME_CHARS {
         name
     } else {

@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use crate::journals::format_amount;
 use crate::journals::truncate::TextExcerpt;
-use crate::terminal_output;
 
 /// A page under construction.
 #[derive(Default)]
@@ -31,7 +30,7 @@ impl HtmlWriter {
 
     /// Adds escaped text; safe in an attribute.
     pub(super) fn text(&mut self, text: &str) {
-        for letter in terminal_output::escape_invisible(text).chars() {
+        for letter in terminal::escape_invisible(text).chars() {
             match letter {
                 '&' => self.text.push_str("&amp;"),
                 '<' => self.text.push_str("&lt;"),

@@ -6,16 +6,18 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
-use toolgate::is_invisible;
+use policy::is_invisible;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default();
-pub(crate) const NAME: Style = AnsiColor::Green.on_default().bold();
-pub(crate) const FAINT: Style = Style::new().dimmed();
+/// The style of names.
+pub const NAME: Style = AnsiColor::Green.on_default().bold();
+/// The style of secondary text.
+pub const FAINT: Style = Style::new().dimmed();
 
 /// Prints foreign text with a final newline; escapes it if stdout is a terminal.
-pub(crate) fn print_text(text: &str) -> io::Result<()> {
+pub fn print_text(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let shown = if io::stdout().is_terminal() { escape_invisible(text) } else { Cow::Borrowed(text) };
     out.write_all(shown.as_bytes())?;
@@ -26,37 +28,37 @@ pub(crate) fn print_text(text: &str) -> io::Result<()> {
 }
 
 /// Prints Toolgate's own styled text.
-pub(crate) fn print_styled(text: &str) -> io::Result<()> {
+pub fn print_styled(text: &str) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
 }
 
 /// Returns the width of the terminal; `None` if stdout is not one.
-pub(crate) fn terminal_width() -> Option<usize> {
+pub fn terminal_width() -> Option<usize> {
     let stdout = io::stdout();
     let size = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout).ok()).flatten()?;
     (size.ws_col > 0).then(|| size.ws_col.into())
 }
 
 /// Prints an error. It may contain foreign text, so each further line stands behind a bar.
-pub(crate) fn print_error(message: &str) {
+pub fn print_error(message: &str) {
     print_stderr(&format!("{ERROR}error:{ERROR:#} {}", quote_further_lines(message)));
 }
 
 /// Prints a warning on its own line, over a progress line if there is one.
-pub(crate) fn print_warning(message: &str) {
+pub fn print_warning(message: &str) {
     let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
     print_stderr(&format!("{clear}{WARNING}warning:{WARNING:#} {}", to_one_line(message)));
 }
 
 /// Prints a hint on one line, because it may contain foreign text.
-pub(crate) fn print_hint(message: &str) {
+pub fn print_hint(message: &str) {
     print_stderr(&format!("{HINT}hint:{HINT:#} {}", to_one_line(message)));
 }
 
 /// Shows a person that work continues after it takes longer than expected; prints nothing to a program.
-pub(crate) struct ProgressLine {
+pub struct ProgressLine {
     label: String,
     began: Instant,
     shown: bool,
@@ -64,20 +66,21 @@ pub(crate) struct ProgressLine {
 
 impl ProgressLine {
     /// The interval between ticks.
-    pub(crate) const TICK_INTERVAL: Duration = Duration::from_secs(1);
+    pub const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
-    pub(crate) fn new(what: &str) -> Self {
+    /// Creates a line that begins with `what`. Nothing is shown yet.
+    pub fn new(what: &str) -> Self {
         Self { label: to_one_line(what), began: Instant::now(), shown: false }
     }
 
     /// Shows the elapsed time, over the previous text.
-    pub(crate) fn tick(&mut self) {
+    pub fn tick(&mut self) {
         let seconds = self.began.elapsed().as_secs();
         self.show(&format!("{seconds} s, Ctrl-C stops it"));
     }
 
     /// Shows the progress, over the previous text.
-    pub(crate) fn show(&mut self, how_far: &str) {
+    pub fn show(&mut self, how_far: &str) {
         if io::stderr().is_terminal() {
             self.shown = true;
             let _nobody_reads = write!(io::stderr(), "\r{}: {}\x1b[K", self.label, to_one_line(how_far));
@@ -86,7 +89,7 @@ impl ProgressLine {
 }
 
 /// Does `work`, and calls `tick` after each interval of `every`.
-pub(crate) fn with_ticks<T>(every: Duration, mut tick: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
+pub fn with_ticks<T>(every: Duration, mut tick: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
     let (working, done) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         let ticks = move || {
@@ -113,7 +116,7 @@ impl Drop for ProgressLine {
 }
 
 /// Prints a line to stderr; write errors are ignored.
-pub(crate) fn print_stderr(line: &str) {
+pub fn print_stderr(line: &str) {
     let _nobody_reads = writeln!(anstream::stderr().lock(), "{line}");
 }
 
@@ -123,12 +126,12 @@ fn quote_further_lines(text: &str) -> String {
 }
 
 /// Escapes text and joins it into one line, so that foreign text begins no line.
-pub(crate) fn to_one_line(text: &str) -> String {
+pub fn to_one_line(text: &str) -> String {
     escape_invisible(text).replace('\n', "\\n")
 }
 
 /// Escapes control, bidirectional and invisible characters, except newlines and tabs.
-pub(crate) fn escape_invisible(text: &str) -> Cow<'_, str> {
+pub fn escape_invisible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_invisible) {
         return Cow::Borrowed(text);
     }
