@@ -11,7 +11,6 @@ mod serve;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use toolgate::HostPattern;
 use toolgate::wire::Dialect;
 
 pub(crate) use self::acp::AcpArgs;
@@ -24,7 +23,7 @@ pub(crate) use self::mcp_servers::{
 pub(crate) use self::patch::{DiffArgs, PatchArgs, PatchFormat};
 pub(crate) use self::run::{DemoArgs, ModelArgs, ReplayArgs, RunArgs, ScriptServerArgs};
 pub(crate) use self::serve::ServeArgs;
-use crate::config::{ApprovalMode, ConfinementTier, NetworkMode, SandboxMode};
+pub(crate) use config::flags::WorkspaceArgs;
 
 /// Answer the tool calls of a coding model: fast, safely, exactly once
 #[derive(Debug, Parser)]
@@ -413,7 +412,7 @@ pub(crate) struct ConfigArgs {
 }
 
 fn config_help() -> String {
-    let example = crate::config::EXAMPLE;
+    let example = config::EXAMPLE;
     format!(
         "Examples:\n  toolgate config\n  toolgate config --json --cwd ~/project\n\nWhat can be set:\n\n{example}"
     )
@@ -428,59 +427,4 @@ Examples:
   toolgate completions fish > ~/.config/fish/completions/toolgate.fish")]
 pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
-}
-
-/// Working directory, permissions and model.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct WorkspaceArgs {
-    /// Work in this directory instead of the current one; tools may read below it
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cwd: Option<PathBuf>,
-    /// Let tools read below this directory too (repeatable)
-    #[arg(long, value_name = "DIR")]
-    pub(crate) read_root: Vec<PathBuf>,
-    /// Set the sandbox mode of tools (default: read-only; `toolgate sandbox`: workspace-write)
-    #[arg(long, visible_alias = "mode", value_enum, value_name = "MODE")]
-    pub(crate) sandbox: Option<SandboxMode>,
-    /// Ask for your approval in these cases (default: on-request)
-    #[arg(long, value_enum, value_name = "WHEN")]
-    pub(crate) approval: Option<ApprovalMode>,
-    #[command(flatten)]
-    pub(crate) confine: ConfinementArgs,
-    /// Name of the model that makes the calls, e.g. `claude-opus-4`; it gets the tools that it
-    /// supports
-    #[arg(long)]
-    pub(crate) model: Option<String>,
-}
-
-/// Confinement of commands.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Confinement")]
-pub(crate) struct ConfinementArgs {
-    /// Let commands write below this directory too (repeatable)
-    #[arg(long, value_name = "DIR")]
-    pub(crate) writable: Vec<PathBuf>,
-    /// Make this path read-only, even below a writable directory (repeatable)
-    #[arg(long, value_name = "PATH")]
-    pub(crate) read_only: Vec<PathBuf>,
-    /// Hide this path, or all files that match this glob, from tools and commands (repeatable)
-    #[arg(long, value_name = "PATTERN")]
-    pub(crate) deny_read: Vec<String>,
-    /// Let commands connect to these peers (default: loopback)
-    #[arg(long, value_enum, value_name = "WHOM")]
-    pub(crate) network: Option<NetworkMode>,
-    /// Let commands connect to this host whatever --network says: `example.org`,
-    /// `*.example.org:443` (repeatable)
-    #[arg(long, value_name = "HOST")]
-    pub(crate) host: Vec<HostPattern>,
-    /// Let commands connect to this Unix socket: a path, or `@` and an abstract name (repeatable)
-    #[arg(long, value_name = "NAME")]
-    pub(crate) unix_socket: Vec<String>,
-    /// Use sandbox layers up to this one (default: namespaces)
-    #[arg(long, value_enum, value_name = "LAYER", hide_short_help = true)]
-    pub(crate) tier: Option<ConfinementTier>,
-    /// Refuse to run commands with weaker layers than this one (default: namespaces); with less,
-    /// commands can read secrets
-    #[arg(long, value_enum, value_name = "LAYER", hide_short_help = true)]
-    pub(crate) require: Option<ConfinementTier>,
 }

@@ -18,14 +18,14 @@ use toolgate::{
 
 use crate::absent_tools::AbsentTools;
 use crate::args::WorkspaceArgs;
-use crate::cli_fault::CliFault;
-use crate::config::{self, Config, SourcedValue, ToolForms, UserDirs};
 use crate::configured_confinement::command_confinement;
 use crate::confinement_warnings::{self, WarningPrinter};
 use crate::mcp_servers;
-use crate::private_dirs;
 use crate::spill_store::SpillStore;
 use crate::web_search;
+use config::OperationFault;
+use config::private_dirs;
+use config::{Config, SourcedValue, ToolForms, UserDirs};
 
 /// The API in front of a model, as far as it decides the forms in which tools can be offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(crate) struct ComposedTools {
 }
 
 /// Loads the configuration for `place` and composes the tools.
-pub(crate) fn compose(place: &WorkspaceArgs) -> Result<ComposedTools, CliFault> {
+pub(crate) fn compose(place: &WorkspaceArgs) -> Result<ComposedTools, OperationFault> {
     compose_with(place, |_| {})
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn compose(place: &WorkspaceArgs) -> Result<ComposedTools, CliFault> 
 pub(crate) fn compose_with(
     place: &WorkspaceArgs,
     change: impl FnOnce(&mut Config),
-) -> Result<ComposedTools, CliFault> {
+) -> Result<ComposedTools, OperationFault> {
     compose_in_dirs(place, UserDirs::from_env()?, change)
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn compose_in_dirs(
     place: &WorkspaceArgs,
     dirs: UserDirs,
     change: impl FnOnce(&mut Config),
-) -> Result<ComposedTools, CliFault> {
+) -> Result<ComposedTools, OperationFault> {
     let cwd = working_directory(place)?;
     let mut config = config::load(&cwd, &dirs, place)?;
     change(&mut config);
@@ -141,7 +141,7 @@ fn with_file_access(
     mut builder: ToolgateBuilder,
     config: &Config,
     dirs: &UserDirs,
-) -> Result<ToolgateBuilder, CliFault> {
+) -> Result<ToolgateBuilder, OperationFault> {
     if !config.files.deny_read_defaults.value {
         builder = builder.replace_deny_read(Vec::new());
     }
@@ -158,7 +158,7 @@ fn with_file_access(
         // The trailing `/.` makes only a directory resolve. Checked here, where the source of the setting is known.
         if let Err(error) = exec::fs::canonicalize(&value.join(".")) {
             let path = value.display();
-            return Err(CliFault::usage(format!(
+            return Err(OperationFault::usage(format!(
                 "{source}: the read root `{path}` is no directory that can be read: {error}"
             )));
         }
@@ -173,9 +173,9 @@ fn with_approval(
     config: &Config,
     cwd: &Path,
     dirs: &UserDirs,
-) -> Result<ToolgateBuilder, CliFault> {
+) -> Result<ToolgateBuilder, OperationFault> {
     let rules = exec::rules::load(&config::rule_files(cwd, dirs));
-    let mut rules = rules.map_err(|fault| CliFault::usage(fault.to_string()))?;
+    let mut rules = rules.map_err(|fault| OperationFault::usage(fault.to_string()))?;
     rules.extend(web_search::search_rule(config));
     let search = web_search::search_tool_alias(config);
     if let Some(tool) = &search {
@@ -218,7 +218,7 @@ impl Rulebook for UserRuleFile {
 fn with_commands(
     builder: ToolgateBuilder,
     commands: &config::CommandSettings,
-) -> Result<ToolgateBuilder, CliFault> {
+) -> Result<ToolgateBuilder, OperationFault> {
     let environment = EnvironmentPolicy {
         inherit: match commands.inherit.value {
             config::EnvInheritance::All => InheritScope::All,
@@ -229,11 +229,11 @@ fn with_commands(
         set: commands.set.iter().map(|pair| pair.value.clone()).collect(),
     };
     // Variables from files were checked when the file was read.
-    environment.check().map_err(|fault| CliFault::usage(format!("--env: {fault}")))?;
+    environment.check().map_err(|fault| OperationFault::usage(format!("--env: {fault}")))?;
     let builder = builder.environment(environment).sessions(commands.sessions.value);
     let SourcedValue { value: Some(path), source } = &commands.shell else { return Ok(builder) };
     let shell = InstalledShell::find(&path.to_string_lossy())
-        .map_err(|fault| CliFault::usage(format!("{source}: {fault}")))?;
+        .map_err(|fault| OperationFault::usage(format!("{source}: {fault}")))?;
     Ok(builder.shell(shell))
 }
 
@@ -344,7 +344,7 @@ impl ComposedTools {
         mut self,
         deps: McpClientDeps,
         wanted: impl Fn(&str) -> bool,
-    ) -> Result<(Self, Option<Arc<McpServers>>), CliFault> {
+    ) -> Result<(Self, Option<Arc<McpServers>>), OperationFault> {
         let enabled = self.config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
         let configured = enabled.map(|server| server.value.name.clone()).collect();
         self.config.servers.retain(|server| wanted(&server.value.name));
@@ -394,25 +394,25 @@ impl ComposedTools {
     }
 
     /// Builds the sandbox alone, without tools.
-    pub(crate) fn build_sandbox(self) -> Result<toolgate::CommandSandbox, CliFault> {
+    pub(crate) fn build_sandbox(self) -> Result<toolgate::CommandSandbox, OperationFault> {
         self.warn_of_home();
         self.builder.build_sandbox().map_err(|fault| match fault {
-            BuildFault::Scratch(_) => CliFault::unconfined(fault.to_string()),
-            other => CliFault::usage(other.to_string()),
+            BuildFault::Scratch(_) => OperationFault::unconfined(fault.to_string()),
+            other => OperationFault::usage(other.to_string()),
         })
     }
 
     /// Builds the tool system.
-    pub(crate) fn build(self) -> Result<Toolgate, CliFault> {
+    pub(crate) fn build(self) -> Result<Toolgate, OperationFault> {
         self.warn_of_home();
         let config = self.config;
         self.builder.tools_config(self.tools).build().map_err(|fault| match &fault {
             BuildFault::Tools(RegistryFault::NoSuchTool { name, .. }) => {
                 let source =
                     config.tools.source_naming(name).map(|source| format!("{source}: ")).unwrap_or_default();
-                CliFault::usage(format!("{source}{fault}"))
+                OperationFault::usage(format!("{source}{fault}"))
             }
-            other => CliFault::usage(other.to_string()),
+            other => OperationFault::usage(other.to_string()),
         })
     }
 
@@ -459,15 +459,15 @@ impl ComposedTools {
 }
 
 /// Returns the working directory as the user spelled it, but absolute.
-pub(crate) fn working_directory(place: &WorkspaceArgs) -> Result<PathBuf, CliFault> {
+pub(crate) fn working_directory(place: &WorkspaceArgs) -> Result<PathBuf, OperationFault> {
     absolute(place.cwd.as_deref().unwrap_or(Path::new("")))
 }
 
 /// Returns a path that the user typed, as spelled but absolute.
-pub(crate) fn absolute(path: &Path) -> Result<PathBuf, CliFault> {
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf, OperationFault> {
     #[expect(clippy::disallowed_methods, reason = "this is the composition root")]
     let here = std::env::current_dir()
-        .map_err(|error| CliFault::usage(format!("the current directory is gone: {error}")))?;
+        .map_err(|error| OperationFault::usage(format!("the current directory is gone: {error}")))?;
     // Removes `.` and a trailing `/`, so that one directory has one spelling.
     let asked = here.join(path);
     Ok(std::path::absolute(&asked).unwrap_or(asked).components().collect())

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use toolgate::{CommandLimits, Confinement, HostRules, MinimumTier, NetworkPolicy, Tier};
 
-use crate::config::{self, Config, UserDirs};
+use config::{Config, UserDirs};
 
 /// Returns the confinement of commands in `cwd`. Toolgate's own configuration and state stay read-only, even below a
 /// writable root.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use toolgate::{HostLocality, LOCALHOST};
 
-use crate::cli_fault::CliFault;
+use config::OperationFault;
 
 /// Parses an address of this machine and a port.
 pub(crate) fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
@@ -19,14 +19,14 @@ pub(crate) fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Refuses an address that other machines may reach: the connection is not encrypted.
-pub(crate) fn require_loopback(address: SocketAddr) -> Result<(), CliFault> {
+pub(crate) fn require_loopback(address: SocketAddr) -> Result<(), OperationFault> {
     match HostLocality::of_address(address.ip()) {
         HostLocality::Localhost | HostLocality::LoopbackAddress => Ok(()),
         // The unspecified address listens on all interfaces. A mapped one listens where its family does not say.
         HostLocality::MappedLoopback
         | HostLocality::BelowLocalhost
         | HostLocality::Ambiguous
-        | HostLocality::Elsewhere => Err(CliFault::usage(format!(
+        | HostLocality::Elsewhere => Err(OperationFault::usage(format!(
             "`{address}` can be reached from other machines, and nothing encrypts what is said"
         ))),
     }

@@ -3,19 +3,17 @@
 mod absent_tools;
 mod approve;
 mod args;
-mod cli_fault;
 mod commands;
 mod compose;
-mod config;
 mod configured_confinement;
 mod confinement_warnings;
+mod exit_status;
 mod journals;
 mod listen_address;
 mod mcp_servers;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod peer_check;
-mod private_dirs;
 mod session;
 mod spill_store;
 mod terminal_elicitation;
@@ -61,7 +59,7 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(code) => code,
-        Err(fault) => fault.report(),
+        Err(fault) => exit_status::report_fault(&fault),
     }
 }
 
@@ -92,7 +90,7 @@ fn report_usage_error(wrong: &clap::Error) -> ExitCode {
         }
         _ => {}
     }
-    ExitCode::from(u8::try_from(wrong.exit_code()).unwrap_or(cli_fault::USAGE))
+    ExitCode::from(u8::try_from(wrong.exit_code()).unwrap_or(exit_status::USAGE))
 }
 
 /// Sets up logging: `TOOLGATE_LOG=debug toolgate …` shows spans and events; the default is warnings only. rmcp is off

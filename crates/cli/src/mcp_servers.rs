@@ -19,10 +19,10 @@ use toolgate::{
     SandboxPolicy, SharedProcesses,
 };
 
-use crate::cli_fault::CliFault;
-use crate::config::{self, Config, ServerApproval, ServerSetting, ServerTable, SourcedValue, UserDirs};
 use crate::configured_confinement::command_confinement;
-use crate::private_dirs;
+use config::OperationFault;
+use config::private_dirs;
+use config::{Config, ServerApproval, ServerSetting, ServerTable, SourcedValue, UserDirs};
 
 /// Starts the enabled servers of `config` for work in `cwd`. Must be called in a runtime.
 pub(crate) fn start(
@@ -30,7 +30,7 @@ pub(crate) fn start(
     cwd: &Path,
     dirs: &UserDirs,
     deps: McpClientDeps,
-) -> Result<Arc<McpServers>, CliFault> {
+) -> Result<Arc<McpServers>, OperationFault> {
     let shared = ServerProcesses::default();
     let enabled = config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
     let servers = enabled.map(|server| {

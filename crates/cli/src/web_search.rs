@@ -16,8 +16,8 @@ use toolgate::{
     ToolError, ToolHandler, ToolSource, Toolgate, ToolgateBuilder, mcp,
 };
 
-use crate::cli_fault::CliFault;
-use crate::config::{Config, HostedSearchMode, SearchApproval, SettingSource, SourcedValue, WebSearchTable};
+use config::OperationFault;
+use config::{Config, HostedSearchMode, SearchApproval, SettingSource, SourcedValue, WebSearchTable};
 
 /// Bytes that a search command may print.
 const MAX_OUTPUT_BYTES: u64 = 4 << 20;
@@ -28,12 +28,12 @@ pub(crate) fn with_search(
     config: &Config,
     cwd: &Path,
     bounds: &Confinement,
-) -> Result<ToolgateBuilder, CliFault> {
+) -> Result<ToolgateBuilder, OperationFault> {
     let Some(SourcedValue { value: table, source }) = &config.tools.search else {
         let hosted = config.tools.web_search.value != HostedSearchMode::Off;
         return Ok(builder.tool_source(Arc::new(MissingSearch { hosted })));
     };
-    let wrong = |why: String| CliFault::usage(format!("{source}: `[tools.web_search]`: {why}"));
+    let wrong = |why: String| OperationFault::usage(format!("{source}: `[tools.web_search]`: {why}"));
     if let Some((server, tool)) = table.server_tool() {
         if !config.servers.iter().any(|known| known.value.name == server) {
             let why = format!(

@@ -310,7 +310,7 @@ fn the_readme_shows_the_example_that_compiles() {
 
 #[test]
 fn the_configuration_page_shows_the_example_that_the_help_shows() {
-    assert!(read("docs/configuration.md").contains(&read("crates/cli/src/config/example.toml")));
+    assert!(read("docs/configuration.md").contains(&read("crates/config/src/example.toml")));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::WorkspaceArgs;
-use crate::config::{NetworkMode, SandboxMode};
+use config::{NetworkMode, SandboxMode};
 
 /// Commands that manage MCP servers.
 #[derive(Debug, Subcommand)]

@@ -19,17 +19,18 @@ use toolgate::{
 
 use crate::approve::TerminalApprover;
 use crate::args::{CallArgs, OutputFormat};
-use crate::cli_fault::{CliFault, INTERRUPTED, TERMINATED, USAGE};
 use crate::compose::compose;
-use crate::config::UserDirs;
+use crate::exit_status::{INTERRUPTED, TERMINATED, USAGE};
 use crate::mcp_servers::{self, ServerNotices};
 use crate::terminal_elicitation::TerminalElicitor;
 use crate::turn_diff_store::TurnDiffRecorder;
+use config::OperationFault;
+use config::UserDirs;
 
 /// The prefix of server tools.
 const SERVER_TOOL_PREFIX: &str = "mcp__";
 
-pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, OperationFault> {
     let call = ToolCall::function("call", args.name.as_str(), read_arguments(args)?);
     let mut composed = compose(&args.place)?;
     // Without a terminal, a call that needs approval is refused at once.
@@ -161,7 +162,7 @@ async fn dispatch_call(
     call: ToolCall,
     name: &str,
     (is_asking, latest_progress): (&impl Fn() -> bool, &LatestProgress),
-) -> Result<(ToolOutput, bool), CliFault> {
+) -> Result<(ToolOutput, bool), OperationFault> {
     // SIGTERM cancels the call, so that the terminal is restored even while a question is open.
     let (mut terminate, mut ended) = (signal(SignalKind::terminate())?, false);
     let cancel = CancellationToken::new();
@@ -195,7 +196,10 @@ async fn dispatch_call(
 }
 
 /// Starts recording the turn's changes, if the tool may change anything.
-fn start_turn_recorder(toolgate: &Toolgate, call: &ToolCall) -> Result<Option<TurnDiffRecorder>, CliFault> {
+fn start_turn_recorder(
+    toolgate: &Toolgate,
+    call: &ToolCall,
+) -> Result<Option<TurnDiffRecorder>, OperationFault> {
     let found = toolgate.router().registry().tool_for_call(call);
     let theirs = is_server_tool(&call.name) || mcp::CALL_TOOL.contains(&call.name.as_str());
     let changes = theirs || found.is_ok_and(|tool| tool.lane() == Lane::Exclusive);
@@ -204,7 +208,7 @@ fn start_turn_recorder(toolgate: &Toolgate, call: &ToolCall) -> Result<Option<Tu
     Ok(state.map(|state| TurnDiffRecorder::start(toolgate, Some(&state))))
 }
 
-fn read_arguments(args: &CallArgs) -> Result<String, CliFault> {
+fn read_arguments(args: &CallArgs) -> Result<String, OperationFault> {
     match (&args.json, &args.input) {
         (Some(json), _) => Ok(json.clone()),
         (None, Some(file)) => read_file_or_stdin(file),
@@ -212,7 +216,7 @@ fn read_arguments(args: &CallArgs) -> Result<String, CliFault> {
     }
 }
 
-pub(super) fn read_file_or_stdin(file: &Path) -> Result<String, CliFault> {
+pub(super) fn read_file_or_stdin(file: &Path) -> Result<String, OperationFault> {
     let mut text = String::new();
     let read = if file == Path::new("-") {
         std::io::stdin().read_to_string(&mut text)
@@ -222,13 +226,13 @@ pub(super) fn read_file_or_stdin(file: &Path) -> Result<String, CliFault> {
     };
     match read {
         Ok(_) => Ok(text),
-        Err(error) => Err(CliFault::usage(format!("`{}` cannot be read: {error}", file.display()))),
+        Err(error) => Err(OperationFault::usage(format!("`{}` cannot be read: {error}", file.display()))),
     }
 }
 
 /// Prints the answer to standard output, including the output of a stopped process. The error of a call
 /// without output goes to standard error.
-fn print_output(output: &ToolOutput) -> Result<(), CliFault> {
+fn print_output(output: &ToolOutput) -> Result<(), OperationFault> {
     if output.facts.error.is_some() && output.facts.usage.is_none() {
         terminal::print_error(&output.joined_text());
         return Ok(());

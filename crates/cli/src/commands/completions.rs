@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 
 use crate::args::{Cli, CompletionsArgs};
-use crate::cli_fault::CliFault;
+use config::OperationFault;
 
-pub(crate) fn run(args: &CompletionsArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &CompletionsArgs) -> Result<ExitCode, OperationFault> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "toolgate", &mut script);
     terminal::print_text(&String::from_utf8_lossy(&script))?;

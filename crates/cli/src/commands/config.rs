@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::args::ConfigArgs;
-use crate::cli_fault::CliFault;
 use crate::compose::working_directory;
-use crate::config::{self, CandidateState, ConfigRow, RowValue, SettingSource, UserDirs};
+use config::OperationFault;
+use config::{CandidateState, ConfigRow, RowValue, SettingSource, UserDirs};
 use terminal::{FAINT, NAME};
 
-pub(crate) fn run(args: &ConfigArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &ConfigArgs) -> Result<ExitCode, OperationFault> {
     let config = config::load(&working_directory(&args.place)?, &UserDirs::from_env()?, &args.place)?;
     let rows = config.rows();
     if args.json {

@@ -5,14 +5,15 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::args::DiffArgs;
-use crate::cli_fault::CliFault;
-use crate::config::UserDirs;
 use crate::turn_diff_store;
+use config::OperationFault;
+use config::UserDirs;
 
-pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, OperationFault> {
     let directory = args.cwd.clone().unwrap_or_else(|| ".".into());
-    let directory = exec::fs::canonicalize(&directory)
-        .map_err(|fault| CliFault::usage(format!("`{}` cannot be opened: {fault}", directory.display())))?;
+    let directory = exec::fs::canonicalize(&directory).map_err(|fault| {
+        OperationFault::usage(format!("`{}` cannot be opened: {fault}", directory.display()))
+    })?;
     let state = UserDirs::from_env()?.state;
     let last = state.map(|state| turn_diff_store::last_diff(&state, &directory)).transpose()?.flatten();
     if args.json {

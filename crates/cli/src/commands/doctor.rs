@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use toolgate::{BuildFault, CommandSandbox};
 
 use crate::args::DoctorArgs;
-use crate::cli_fault::CliFault;
+use config::OperationFault;
 use terminal::{FAINT, NAME, escape_invisible, print_hint, print_styled, print_text};
 
-pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, OperationFault> {
     // Checked first and reported separately: without a scratch directory nothing can be started.
     let scratch =
-        Scratch::new().map_err(|fault| CliFault::unconfined(BuildFault::Scratch(fault).to_string()))?;
+        Scratch::new().map_err(|fault| OperationFault::unconfined(BuildFault::Scratch(fault).to_string()))?;
     let (tiers, fix) = super::block_on(async { Ok(CommandSandbox::probe().await?) })?;
     let full = tiers.first().is_some_and(|best| best.outcome.as_ref().is_ok_and(Vec::is_empty));
     if args.json {
@@ -42,7 +42,7 @@ fn tier_json(probed: &MachineSupport) -> Value {
     }
 }
 
-fn print_tier(probed: &MachineSupport) -> Result<(), CliFault> {
+fn print_tier(probed: &MachineSupport) -> Result<(), OperationFault> {
     let name = probed.tier.as_str();
     let tier = |result: &str| print_styled(&format!("{NAME}{name:<11}{NAME:#} {result}\n"));
     match &probed.outcome {
@@ -59,7 +59,7 @@ fn print_tier(probed: &MachineSupport) -> Result<(), CliFault> {
 }
 
 /// Prints the directory that holds the private `/tmp` of each session.
-fn print_scratch(scratch: &Scratch) -> Result<(), CliFault> {
+fn print_scratch(scratch: &Scratch) -> Result<(), OperationFault> {
     let private = scratch.base_directory().display().to_string();
     let private = escape_invisible(&private);
     print_styled(&format!(

@@ -26,21 +26,24 @@ use std::future::Future;
 
 use tokio::runtime::Builder;
 
-use crate::cli_fault::CliFault;
+use ::config::OperationFault;
 
 /// Runs `work` on a multi-threaded async runtime.
-fn block_on<T>(work: impl Future<Output = Result<T, CliFault>>) -> Result<T, CliFault> {
+fn block_on<T>(work: impl Future<Output = Result<T, OperationFault>>) -> Result<T, OperationFault> {
     block_in(Builder::new_multi_thread(), work)
 }
 
 /// Runs `work` on a single-threaded async runtime. For one task, this saves the start-up time of threads.
 pub(crate) fn block_on_current_thread<T>(
-    work: impl Future<Output = Result<T, CliFault>>,
-) -> Result<T, CliFault> {
+    work: impl Future<Output = Result<T, OperationFault>>,
+) -> Result<T, OperationFault> {
     block_in(Builder::new_current_thread(), work)
 }
 
-fn block_in<T>(mut builder: Builder, work: impl Future<Output = Result<T, CliFault>>) -> Result<T, CliFault> {
+fn block_in<T>(
+    mut builder: Builder,
+    work: impl Future<Output = Result<T, OperationFault>>,
+) -> Result<T, OperationFault> {
     let runtime = builder.enable_all().build()?;
     let done = runtime.block_on(work);
     // Abandoned work may hang in a blocking read; the process does not wait for it.

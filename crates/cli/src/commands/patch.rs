@@ -19,14 +19,14 @@ use toolgate::patch::{
 use toolgate::{MachineLookup, host_file_by_name};
 
 use crate::args::{self, PatchFormat};
-use crate::cli_fault::CliFault;
-use crate::config::UserDirs;
 use crate::turn_diff_store;
+use config::OperationFault;
+use config::UserDirs;
 
 /// Maximum size of a patch in bytes.
 const MAX_PATCH_BYTES: u64 = 64 << 20;
 
-pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, OperationFault> {
     let text = read_patch_text(args)?;
     let directory = args.cwd.clone().unwrap_or_else(|| ".".into());
     let parsed = match text_format(args.format) {
@@ -38,7 +38,9 @@ pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
         Err(fault) => return refuse(args, &fault.to_string()),
     };
     let disk = DiskTree::open_at(&directory)
-        .map_err(|fault| CliFault::usage(format!("`{}` cannot be opened: {fault}", directory.display())))?
+        .map_err(|fault| {
+            OperationFault::usage(format!("`{}` cannot be opened: {fault}", directory.display()))
+        })?
         .with_hard_links_broken(args.break_links)
         .with_hard_link_hint("`--break-links` changes it under this name alone");
     let root = disk.root().to_owned();
@@ -105,9 +107,9 @@ fn repository_top_hint(root: &Path, patch: &patch::ParsedPatch) -> Option<String
 }
 
 /// Recovers interrupted edits (rollback or completion) and reports them.
-fn recover_interrupted_edits(records: &Path) -> Result<(), CliFault> {
+fn recover_interrupted_edits(records: &Path) -> Result<(), OperationFault> {
     let unusable = |error: io::Error| {
-        CliFault::usage(format!("nothing can be changed without a record of it: {error}"))
+        OperationFault::usage(format!("nothing can be changed without a record of it: {error}"))
             .with_hint("set TOOLGATE_HOME to a directory of yours")
     };
     let made = DirBuilder::new().recursive(true).mode(0o700).create(records);
@@ -185,7 +187,7 @@ fn text_format(format: PatchFormat) -> Option<PatchTextFormat> {
 }
 
 /// Reads the patch from the argument, a file or standard input.
-fn read_patch_text(args: &args::PatchArgs) -> Result<String, CliFault> {
+fn read_patch_text(args: &args::PatchArgs) -> Result<String, OperationFault> {
     let mut bytes = Vec::new();
     match &args.patch {
         Some(text) if text.as_bytes().contains(&b'\n') => bytes = text.as_bytes().to_vec(),
@@ -194,8 +196,9 @@ fn read_patch_text(args: &args::PatchArgs) -> Result<String, CliFault> {
             #[expect(clippy::disallowed_methods, reason = "the user names the file on the command line")]
             let opened = std::fs::File::open(path)
                 .and_then(|file| file.take(MAX_PATCH_BYTES + 1).read_to_end(&mut bytes));
-            opened
-                .map_err(|fault| CliFault::usage(format!("`{}` cannot be read: {fault}", path.display())))?;
+            opened.map_err(|fault| {
+                OperationFault::usage(format!("`{}` cannot be read: {fault}", path.display()))
+            })?;
         }
         _ => {
             if std::io::stdin().is_terminal() {
@@ -205,29 +208,31 @@ fn read_patch_text(args: &args::PatchArgs) -> Result<String, CliFault> {
         }
     }
     if bytes.trim_ascii().is_empty() {
-        return Err(CliFault::usage("there is no patch: the input is empty")
+        return Err(OperationFault::usage("there is no patch: the input is empty")
             .with_hint("give a file, or a patch on standard input"));
     }
     if bytes.len() as u64 > MAX_PATCH_BYTES {
-        return Err(CliFault::usage(format!("the patch is longer than {} MiB", MAX_PATCH_BYTES >> 20)));
+        return Err(OperationFault::usage(format!("the patch is longer than {} MiB", MAX_PATCH_BYTES >> 20)));
     }
     String::from_utf8(bytes).map_err(|_| {
-        CliFault::usage("the patch is not UTF-8 text")
+        OperationFault::usage("the patch is not UTF-8 text")
             .with_hint("`git apply` takes other encodings as they are; or convert patch and files to UTF-8")
     })
 }
 
 /// Returns the directory of the write-ahead records of edits.
-fn records_dir() -> Result<PathBuf, CliFault> {
+fn records_dir() -> Result<PathBuf, OperationFault> {
     Ok(state_dir()?.join("edits"))
 }
 
-fn state_dir() -> Result<PathBuf, CliFault> {
+fn state_dir() -> Result<PathBuf, OperationFault> {
     let state = UserDirs::from_env()?.state;
-    state.ok_or_else(|| CliFault::usage("there is no home to keep records in; set HOME or TOOLGATE_HOME"))
+    state.ok_or_else(|| {
+        OperationFault::usage("there is no home to keep records in; set HOME or TOOLGATE_HOME")
+    })
 }
 
-fn refuse(args: &args::PatchArgs, why: &str) -> Result<ExitCode, CliFault> {
+fn refuse(args: &args::PatchArgs, why: &str) -> Result<ExitCode, OperationFault> {
     if args.json {
         terminal::print_text(&json!({"applied": false, "error": why}).to_string())?;
     } else {
@@ -236,7 +241,7 @@ fn refuse(args: &args::PatchArgs, why: &str) -> Result<ExitCode, CliFault> {
     Ok(ExitCode::FAILURE)
 }
 
-fn print_result(args: &args::PatchArgs, plan: &PatchPlan) -> Result<(), CliFault> {
+fn print_result(args: &args::PatchArgs, plan: &PatchPlan) -> Result<(), OperationFault> {
     if args.json {
         let file = |change: &patch::FileChange| {
             let places: Vec<_> = change

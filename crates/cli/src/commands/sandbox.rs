@@ -13,10 +13,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use toolgate::{CommandSandbox, Denial, SandboxFault};
 
 use crate::args::SandboxArgs;
-use crate::cli_fault::{CliFault, UNCONFINED};
 use crate::compose::compose_with;
-use crate::config::{self, SettingSource};
 use crate::confinement_warnings;
+use crate::exit_status::UNCONFINED;
+use config::OperationFault;
+use config::SettingSource;
 
 /// Exit statuses by shell convention: the program cannot be executed, or is not found.
 const NOT_EXECUTABLE: u8 = 126;
@@ -26,7 +27,7 @@ const TERMINAL_VARIABLES: &[&str] = &["TERM", "COLORTERM", "NO_COLOR", "TERM_PRO
 /// Time for processes that the command left running to end.
 const LEFTOVER_GRACE_PERIOD: Duration = Duration::from_millis(200);
 
-pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, OperationFault> {
     let explain = args.explain;
     let composed = compose_with(&args.place, |config| {
         // A single command should be able to work here, so workspace-write is the default of this command.
@@ -88,7 +89,7 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, CliFault> {
     })
 }
 
-fn clone_stdio() -> Result<[OwnedFd; 3], CliFault> {
+fn clone_stdio() -> Result<[OwnedFd; 3], OperationFault> {
     let (input, output, errors) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
     let own = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned();
     Ok([own(input.as_fd())?, own(output.as_fd())?, own(errors.as_fd())?])
@@ -128,7 +129,7 @@ fn exit_code(session: &ProcessSession) -> ExitCode {
 async fn wait_forwarding_signals(
     session: &Arc<ProcessSession>,
     mut pump: Pump,
-) -> Result<ExitCode, CliFault> {
+) -> Result<ExitCode, OperationFault> {
     let mut changed = session.subscribe();
     let signals =
         [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()];
@@ -179,7 +180,7 @@ impl Drop for RawTerminal {
 
 /// Relays keys to the command and its output to the terminal. The command has its own terminal and never
 /// holds the user's.
-async fn relay_terminal(session: &Arc<ProcessSession>, mut pump: Pump) -> Result<ExitCode, CliFault> {
+async fn relay_terminal(session: &Arc<ProcessSession>, mut pump: Pump) -> Result<ExitCode, OperationFault> {
     let raw = RawTerminal::new()?;
     let (keys, mut typed) = tokio::sync::mpsc::channel::<Vec<u8>>(64);
     // The thread may still wait for a key at the end; the program does not join it.

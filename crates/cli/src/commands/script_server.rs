@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use toolgate::wire::Dialect;
 
 use crate::args::ScriptServerArgs;
-use crate::cli_fault::CliFault;
+use config::OperationFault;
 
-pub(crate) fn run(args: &ScriptServerArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &ScriptServerArgs) -> Result<ExitCode, OperationFault> {
     let turns = read_script(&args.file)?;
     let log = args.log.as_deref().map(open_for_append).transpose()?;
     let log = Arc::new(Mutex::new(log));
@@ -35,13 +35,15 @@ pub(crate) fn run(args: &ScriptServerArgs) -> Result<ExitCode, CliFault> {
 }
 
 /// Reads a script.
-pub(crate) fn read_script(file: &Path) -> Result<Vec<ScriptedTurn>, CliFault> {
+pub(crate) fn read_script(file: &Path) -> Result<Vec<ScriptedTurn>, OperationFault> {
     let text = super::call::read_file_or_stdin(file)?;
-    ScriptedTurn::parse_script(&text).map_err(|fault| CliFault::usage(format!("{}: {fault}", file.display())))
+    ScriptedTurn::parse_script(&text)
+        .map_err(|fault| OperationFault::usage(format!("{}: {fault}", file.display())))
 }
 
-fn open_for_append(file: &Path) -> Result<std::fs::File, CliFault> {
+fn open_for_append(file: &Path) -> Result<std::fs::File, OperationFault> {
     let opened = std::fs::OpenOptions::new().create(true).append(true).open(file);
-    opened
-        .map_err(|error| CliFault::usage(format!("the log `{}` cannot be written: {error}", file.display())))
+    opened.map_err(|error| {
+        OperationFault::usage(format!("the log `{}` cannot be written: {error}", file.display()))
+    })
 }

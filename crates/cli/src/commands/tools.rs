@@ -11,12 +11,12 @@ use toolgate::{JsonSchema, ToolCall, ToolSpec, Toolgate};
 
 use super::call::{may_belong_to_server, needs_servers};
 use crate::args::{ToolsArgs, ToolsWire};
-use crate::cli_fault::CliFault;
 use crate::compose::{ToolFormApi, compose};
 use crate::mcp_servers::{self, ServerNotices};
+use config::OperationFault;
 use terminal::{FAINT, NAME, escape_invisible, to_one_line};
 
-pub(crate) fn run(args: &ToolsArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &ToolsArgs) -> Result<ExitCode, OperationFault> {
     let wire = args.wire.unwrap_or(ToolsWire::Responses);
     let composed = compose(&args.place)?.for_api(form_api(wire));
     let style = composed.wire_style();
@@ -58,7 +58,7 @@ fn form_api(wire: ToolsWire) -> ToolFormApi {
     }
 }
 
-fn select_specs(toolgate: &Toolgate, args: &ToolsArgs) -> Result<Vec<ToolSpec>, CliFault> {
+fn select_specs(toolgate: &Toolgate, args: &ToolsArgs) -> Result<Vec<ToolSpec>, OperationFault> {
     let registry = toolgate.router().registry();
     match args.name.as_deref() {
         None if args.all => {
@@ -74,14 +74,14 @@ fn select_specs(toolgate: &Toolgate, args: &ToolsArgs) -> Result<Vec<ToolSpec>, 
             Ok(specs)
         }
         None => Ok(registry.offered_specs()),
-        Some(name) if mcp::CALL_TOOL.contains(&name) => Err(CliFault::usage(format!(
+        Some(name) if mcp::CALL_TOOL.contains(&name) => Err(OperationFault::usage(format!(
             "`{name}` stands for the tools of MCP servers: it takes `server`, `tool` and `arguments`; \
              `toolgate tools SERVER/TOOL` describes one of them"
         ))),
         // The name may be written as `server/tool`.
         Some(name) => match registry.tool_for_call(&ToolCall::function("", name, "")) {
             Ok(tool) => Ok(vec![tool.spec().clone()]),
-            Err(unknown) => Err(CliFault::usage(unknown.to_string())),
+            Err(unknown) => Err(OperationFault::usage(unknown.to_string())),
         },
     }
 }

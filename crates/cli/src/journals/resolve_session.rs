@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use journal::{JournalFault, SessionId};
 
-use crate::cli_fault::CliFault;
-use crate::config::UserDirs;
+use config::OperationFault;
+use config::UserDirs;
 
 /// The word for the newest session.
 const LAST: &str = "last";
@@ -28,13 +28,13 @@ impl ResolvedSession {
 }
 
 /// Returns the directory of the journals.
-pub(crate) fn sessions_directory() -> Result<PathBuf, CliFault> {
-    let missing = || CliFault::usage("there is no home to keep sessions in; set HOME or TOOLGATE_HOME");
+pub(crate) fn sessions_directory() -> Result<PathBuf, OperationFault> {
+    let missing = || OperationFault::usage("there is no home to keep sessions in; set HOME or TOOLGATE_HOME");
     UserDirs::from_env()?.sessions.ok_or_else(missing)
 }
 
 /// Resolves `word`: the beginning of a session's name, `last`, or a file.
-pub(crate) fn resolve(directory: &Path, word: &OsStr) -> Result<ResolvedSession, CliFault> {
+pub(crate) fn resolve(directory: &Path, word: &OsStr) -> Result<ResolvedSession, OperationFault> {
     let text = word.to_string_lossy();
     // Session names contain neither slash nor dot.
     if text.contains(['/', '.']) {
@@ -49,32 +49,32 @@ pub(crate) fn resolve(directory: &Path, word: &OsStr) -> Result<ResolvedSession,
     journal::find_session(directory, &text).map(|id| ResolvedSession::in_directory(directory, &id)).map_err(
         |fault| match fault {
             JournalFault::NoSession { .. } => unknown_session_fault(directory, &text, &fault),
-            fault => CliFault::usage(fault.to_string()),
+            fault => OperationFault::usage(fault.to_string()),
         },
     )
 }
 
 /// Returns all sessions, newest first.
-pub(crate) fn all_sessions(directory: &Path) -> Result<Vec<ResolvedSession>, CliFault> {
+pub(crate) fn all_sessions(directory: &Path) -> Result<Vec<ResolvedSession>, OperationFault> {
     Ok(session_ids(directory)?.iter().map(|id| ResolvedSession::in_directory(directory, id)).collect())
 }
 
 /// Builds the error for a directory without sessions.
-pub(crate) fn no_sessions_fault(directory: &Path) -> CliFault {
-    CliFault::usage(format!("there are no sessions in `{}` yet", directory.display()))
+pub(crate) fn no_sessions_fault(directory: &Path) -> OperationFault {
+    OperationFault::usage(format!("there are no sessions in `{}` yet", directory.display()))
 }
 
-fn session_ids(directory: &Path) -> Result<Vec<SessionId>, CliFault> {
-    journal::session_ids(directory).map_err(|fault| CliFault::failed(fault.to_string()))
+fn session_ids(directory: &Path) -> Result<Vec<SessionId>, OperationFault> {
+    journal::session_ids(directory).map_err(|fault| OperationFault::failed(fault.to_string()))
 }
 
-fn unknown_session_fault(directory: &Path, word: &str, fault: &JournalFault) -> CliFault {
+fn unknown_session_fault(directory: &Path, word: &str, fault: &JournalFault) -> OperationFault {
     let ids = session_ids(directory).unwrap_or_default();
     let near: Vec<&str> = nearest(word, &ids).into_iter().map(SessionId::as_str).collect();
     if near.is_empty() {
         return no_sessions_fault(directory);
     }
-    CliFault::usage(fault.to_string()).with_hint(format!(
+    OperationFault::usage(fault.to_string()).with_hint(format!(
         "did you mean {}? `toolgate log` lists them, and `last` is the newest",
         near.join(" or ")
     ))

@@ -17,8 +17,8 @@ use serde_json::Value;
 
 use self::exporter_settings::ExporterSettings;
 use self::trace_builder::SessionTrace;
-use crate::cli_fault::CliFault;
 use crate::journals::resolve_session::ResolvedSession;
+use config::OperationFault;
 use terminal::FAINT;
 
 /// Spans in one request: a few hundred kilobytes, where collectors accept megabytes.
@@ -29,13 +29,14 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const SESSION_END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Sends the session `meant` to the collector at `url`, and prints the number of spans.
-pub(crate) fn export_session(session: &ResolvedSession, url: &str) -> Result<ExitCode, CliFault> {
+pub(crate) fn export_session(session: &ResolvedSession, url: &str) -> Result<ExitCode, OperationFault> {
     let settings = ExporterSettings::from_variables(&env_variable).with_endpoint(url);
-    let collector = settings.to_collector().map_err(CliFault::usage)?;
-    let trace = SessionTrace::read(&session.path).map_err(|fault| CliFault::usage(fault.to_string()))?;
+    let collector = settings.to_collector().map_err(OperationFault::usage)?;
+    let trace =
+        SessionTrace::read(&session.path).map_err(|fault| OperationFault::usage(fault.to_string()))?;
     let host = collector.host_and_port();
     crate::commands::block_on_current_thread(async {
-        let unsent = |why| CliFault::failed(format!("the session was not sent to {host}: {why}"));
+        let unsent = |why| OperationFault::failed(format!("the session was not sent to {host}: {why}"));
         send_trace(&collector, &settings.service, &trace).await.map_err(unsent)
     })?;
     terminal::print_text(&format!("sent {} spans of {} to {host}", trace.spans.len(), trace.session))?;

@@ -7,9 +7,9 @@ use agent::{ModelBackend, ModelEndpoint, ScriptedBackend, TurnLimits};
 use toolgate::wire::{Dialect, ReasoningMode};
 
 use crate::args::ModelArgs;
-use crate::cli_fault::CliFault;
 use crate::commands::script_server::read_script;
 use crate::compose::ToolFormApi;
+use config::OperationFault;
 
 /// The name of a scripted model.
 const SCRIPTED_NAME: &str = "script";
@@ -53,7 +53,7 @@ pub(crate) fn limits_from_flags(flags: &ModelArgs) -> TurnLimits {
 pub(crate) fn choose_model(
     location: &ModelLocation,
     configured: Option<&str>,
-) -> Result<ChosenModel, CliFault> {
+) -> Result<ChosenModel, OperationFault> {
     let name = configured.map(str::to_owned);
     if let Some(file) = &location.script {
         let dialect = location.wire.unwrap_or(Dialect::Responses);
@@ -67,7 +67,7 @@ pub(crate) fn choose_model(
         });
     }
     let name = name.ok_or_else(|| {
-        CliFault::usage("no model is named").with_hint(
+        OperationFault::usage("no model is named").with_hint(
             "--model NAME, or `model = \"NAME\"` in your configuration; `toolgate demo` needs none",
         )
     })?;
@@ -76,11 +76,11 @@ pub(crate) fn choose_model(
     let own = location.base_url.clone().or_else(|| std::env::var(base_url_variable(dialect)).ok());
     if key.is_none() && own.is_none() {
         let wrong = format!("there is no key for {name}: {} is not set", dialect.api_key_variable());
-        return Err(CliFault::usage(wrong)
+        return Err(OperationFault::usage(wrong)
             .with_hint("a server of your own needs none: --base-url http://127.0.0.1:8080/v1; `toolgate demo` needs neither"));
     }
     let base = own.as_deref().unwrap_or_else(|| provider_base_url(dialect));
-    let model = ModelEndpoint::new(dialect, base, key.as_deref()).map_err(CliFault::usage)?;
+    let model = ModelEndpoint::new(dialect, base, key.as_deref()).map_err(OperationFault::usage)?;
     let api = ToolFormApi::at_base_url(dialect, own.as_deref());
     Ok(ChosenModel { model: Arc::new(model), reasoning: reasoning_mode(&name), name, api })
 }

@@ -22,12 +22,12 @@ use journal::SessionId;
 use toolgate::mcp::{McpClientDeps, McpServers};
 use toolgate::{CallObserver, Hook, ToolHandler, Toolgate};
 
-use crate::cli_fault::CliFault;
 use crate::compose::ComposedTools;
-use crate::config::UserDirs;
 use crate::mcp_servers;
 use crate::turn_diff_store::TurnDiffRecorder;
 pub(crate) use choose_model::ChosenModel;
+use config::OperationFault;
+use config::UserDirs;
 pub(crate) use open_journal::close_journal;
 use open_journal::{OpenJournal, SessionHeader};
 pub(crate) use worktree_pool::WorktreePool;
@@ -89,7 +89,7 @@ impl AssembledSession {
 }
 
 /// Assembles a session. Must be called in a runtime. A new session that fails to assemble leaves no journal.
-pub(crate) fn assemble(spec: SessionSpec) -> Result<AssembledSession, CliFault> {
+pub(crate) fn assemble(spec: SessionSpec) -> Result<AssembledSession, OperationFault> {
     let header = SessionHeader::new(&spec.composed, spec.model.as_ref());
     let (sessions, resume) = (spec.dirs.sessions.clone(), spec.resume.clone());
     let journal = OpenJournal::open(sessions, spec.new_id.clone(), resume.as_deref(), header)?;
@@ -101,7 +101,7 @@ pub(crate) fn assemble(spec: SessionSpec) -> Result<AssembledSession, CliFault> 
     })
 }
 
-fn assemble_parts(spec: SessionSpec, journal: OpenJournal) -> Result<AssembledSession, CliFault> {
+fn assemble_parts(spec: SessionSpec, journal: OpenJournal) -> Result<AssembledSession, OperationFault> {
     let SessionSpec {
         composed,
         dirs,
@@ -167,8 +167,8 @@ fn assemble_parts(spec: SessionSpec, journal: OpenJournal) -> Result<AssembledSe
 }
 
 /// Converts an error of the journal to a command's error.
-pub(crate) fn journal_fault(fault: journal::JournalFault) -> CliFault {
-    CliFault::failed(AgentFault::from(fault).to_string())
+pub(crate) fn journal_fault(fault: journal::JournalFault) -> OperationFault {
+    OperationFault::failed(AgentFault::from(fault).to_string())
 }
 
 /// Names of the tools that manage other agents.

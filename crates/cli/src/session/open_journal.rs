@@ -9,8 +9,8 @@ use toolgate::is_secret_name;
 use toolgate::wire::Dialect;
 
 use super::choose_model::ChosenModel;
-use crate::cli_fault::CliFault;
 use crate::compose::ComposedTools;
+use config::OperationFault;
 
 /// Newest sessions that are searched for the last one in a directory.
 const MAX_SEARCHED_SESSIONS: usize = 200;
@@ -51,9 +51,11 @@ impl OpenJournal {
         new: SessionId,
         resume: Option<&str>,
         header: SessionHeader,
-    ) -> Result<Self, CliFault> {
+    ) -> Result<Self, OperationFault> {
         let sessions = sessions.ok_or_else(|| {
-            CliFault::usage("there is no directory for the journal: neither HOME nor TOOLGATE_HOME is set")
+            OperationFault::usage(
+                "there is no directory for the journal: neither HOME nor TOOLGATE_HOME is set",
+            )
         })?;
         let redactor = Redactor::new(environment_secrets()).map_err(|fault| write_fault(&fault))?;
         let (id, journal, earlier) = match resume {
@@ -67,7 +69,7 @@ impl OpenJournal {
                 let ReopenedJournal { journal, records, .. } =
                     Journal::reopen(&sessions, &id, redactor).map_err(|fault| resume_fault(&fault))?;
                 let earlier = resume_from_records(&records, header.dialect)
-                    .map_err(|fault| CliFault::failed(fault.to_string()))?;
+                    .map_err(|fault| OperationFault::failed(fault.to_string()))?;
                 (id, journal, Some(earlier))
             }
         };
@@ -96,14 +98,18 @@ pub(crate) fn close_journal(recorder: &JournalRecorder, why: &str) -> Result<(),
 }
 
 /// Finds the session that `prefix` names; `last` is the newest one in `cwd`.
-fn resolve_session_id(sessions: &std::path::Path, prefix: &str, cwd: &str) -> Result<SessionId, CliFault> {
+fn resolve_session_id(
+    sessions: &std::path::Path,
+    prefix: &str,
+    cwd: &str,
+) -> Result<SessionId, OperationFault> {
     if prefix == "last" {
         let listed =
             journal::list_sessions(sessions, MAX_SEARCHED_SESSIONS).map_err(|fault| resume_fault(&fault))?;
         // Sessions of subagents are not what the user did last.
         let here = listed.into_iter().find(|session| session.cwd == cwd && session.agent.is_none());
         return here.map(|session| session.id).ok_or_else(|| {
-            CliFault::usage(format!("no session worked in `{cwd}` lately"))
+            OperationFault::usage(format!("no session worked in `{cwd}` lately"))
                 .with_hint("`toolgate log` lists them; --resume takes the start of an ID")
         });
     }
@@ -117,11 +123,14 @@ fn environment_secrets() -> impl Iterator<Item = (String, String)> {
         .filter(|(name, _)| is_secret_name(name))
 }
 
-fn write_fault(fault: &JournalFault) -> CliFault {
-    CliFault::failed(format!("the journal cannot be written, so nothing is done: {fault}"))
+fn write_fault(fault: &JournalFault) -> OperationFault {
+    OperationFault::failed(format!("the journal cannot be written, so nothing is done: {fault}"))
 }
 
-fn resume_fault(fault: &JournalFault) -> CliFault {
-    let cli_fault = CliFault::usage(format!("the session cannot be resumed: {fault}"));
-    if let JournalFault::InUse { .. } = fault { cli_fault.mark_busy() } else { cli_fault }
+fn resume_fault(fault: &JournalFault) -> OperationFault {
+    let message = format!("the session cannot be resumed: {fault}");
+    match fault {
+        JournalFault::InUse { .. } => OperationFault::busy(message),
+        _ => OperationFault::usage(message),
+    }
 }

@@ -21,9 +21,8 @@ use super::last_message::LastMessage;
 use super::worktree::{GitRunner, Worktree};
 use super::{AGENT_TOOLS, AssembledSession, ChosenModel, SessionSpec, WorktreePool, assemble, close_journal};
 use crate::args::WorkspaceArgs;
-use crate::cli_fault::CliFault;
 use crate::compose::{ComposedTools, compose_in_dirs};
-use crate::config::{Config, SandboxMode, SettingSource, SourcedValue, UserDirs};
+use config::{Config, SandboxMode, SettingSource, SourcedValue, UserDirs};
 
 /// The parts from which sessions of subagents are made, taken from the first session.
 pub(crate) struct SubagentSessions {
@@ -121,7 +120,7 @@ impl SubagentSessions {
         }
         // A read-only agent needs files to read too, so the checkout ignores its bounds.
         let composed = self.compose_tools(spec, &AgentRestrictions::default(), worktree.root())?;
-        let toolgate = composed.build().map_err(CliFault::into_sentence)?;
+        let toolgate = composed.build().map_err(|fault| fault.to_string())?;
         worktree.check_out(toolgate.router().gate()).await
     }
 
@@ -135,7 +134,7 @@ impl SubagentSessions {
     ) -> Result<ComposedTools, String> {
         let change = |config: &mut Config| self.restrict_config(config, bounds, spec.agents.is_some());
         let mut composed =
-            compose_in_dirs(&self.place, self.dirs.clone(), change).map_err(CliFault::into_sentence)?;
+            compose_in_dirs(&self.place, self.dirs.clone(), change).map_err(|fault| fault.to_string())?;
         if exec::fs::canonicalize(composed.cwd()).ok().as_deref() != Some(cwd) {
             let first = composed.cwd().to_owned();
             composed = composed.in_directory(cwd).mirror_denials(&first, cwd);
@@ -184,7 +183,7 @@ impl SubagentSessions {
             mcp_deps: McpClientDeps::default(),
             agents,
         })
-        .map_err(CliFault::into_sentence)?;
+        .map_err(|fault| fault.to_string())?;
         self.register(path.clone(), &assembled);
         let agent_entry = JournalEntry::Agent { path: path.join("/"), of: of.to_owned() };
         assembled.recorder.write(&agent_entry).map_err(|fault| fault.to_string())?;
@@ -211,7 +210,7 @@ impl SubagentSessions {
     async fn create_worktree(&self, path: &[String], cwd: &Path) -> Result<Worktree, String> {
         let state = self.dirs.state.as_ref().ok_or("there is no state directory for a worktree")?;
         let directory = state.join("worktrees");
-        crate::private_dirs::ensure_private_dir(&directory).map_err(|error| error.to_string())?;
+        config::private_dirs::ensure_private_dir(&directory).map_err(|error| error.to_string())?;
         let untrusted_dirs =
             self.sessions.lock().values().flat_map(|known| known.gate.writable().to_vec()).collect();
         let git = GitRunner { processes: Arc::clone(&self.processes), untrusted_dirs };

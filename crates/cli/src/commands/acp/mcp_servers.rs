@@ -1,7 +1,7 @@
 //! Converts the MCP servers of an editor into server settings of a session.
 
 use super::protocol::{EditorMcpServer, NameValuePair};
-use crate::config::{ServerSetting, ServerTable, SettingSource, SourcedValue, is_server_name};
+use config::{ServerSetting, ServerTable, SettingSource, SourcedValue, is_server_name};
 
 /// The source of these settings.
 const SOURCE: SettingSource = SettingSource::Flag("session/new");

@@ -22,12 +22,12 @@ use std::sync::Arc;
 use rpc::{ConnectionLimits, LineTransport};
 
 use crate::args::AcpArgs;
-use crate::cli_fault::CliFault;
 use crate::commands::mcp::stop_signals;
-use crate::config::UserDirs;
+use config::OperationFault;
+use config::UserDirs;
 use server::AcpServer;
 
-pub(crate) fn run(args: AcpArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: AcpArgs) -> Result<ExitCode, OperationFault> {
     if std::io::stdin().is_terminal() {
         terminal::print_hint("editors start this command and talk to it; docs/acp.md says how. Ctrl-D ends");
     }

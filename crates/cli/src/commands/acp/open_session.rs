@@ -18,12 +18,12 @@ use super::patch_preview::PatchPreview;
 use super::protocol::{SessionSetup, not_found};
 use super::server::AcpServer;
 use super::session_mode::SessionModeHook;
-use crate::cli_fault::CliFault;
 use crate::compose::{ComposedTools, compose_in_dirs};
-use crate::config::Config;
 use crate::mcp_servers::ServerNotices;
 use crate::session::choose_model::{self, ModelLocation};
 use crate::session::{self, AssembledSession, SessionSpec};
+use config::Config;
+use config::OperationFault;
 
 /// Opens a new session.
 pub(super) fn start_new(
@@ -63,7 +63,7 @@ fn open_session(
     let session_id = id.as_str().to_owned();
     let flags = &server.args.model;
     let chosen = choose_model::choose_model(&ModelLocation::from_flags(flags), composed.model_name())
-        .map_err(to_rpc_fault)?;
+        .map_err(|fault| to_rpc_fault(&fault))?;
     let limits = choose_model::limits_from_flags(flags);
     let (patch_preview, cwd) = (Arc::<PatchPreview>::default(), composed.cwd().to_owned());
     let updates = Arc::new(EditorUpdates::new(peer, (&session_id, &cwd), limits.context, &patch_preview));
@@ -94,7 +94,7 @@ fn open_session(
         agents: None,
     };
     let AssembledSession { recorder, toolgate, servers, session, .. } =
-        session::assemble(spec).map_err(to_rpc_fault)?;
+        session::assemble(spec).map_err(|fault| to_rpc_fault(&fault))?;
     let Some(session) = session else {
         return Err(RpcErrorCode::Internal.fault("a session without its model; this is a bug"));
     };
@@ -104,8 +104,10 @@ fn open_session(
     Ok(EditorSession { toolgate, recorder, servers, handle, session, stop, modes, updates })
 }
 
-fn to_rpc_fault(fault: CliFault) -> RpcFault {
-    RpcErrorCode::Internal.fault(fault.into_sentence())
+/// Converts an error for the editor, which shows it to a person: so the hint is part of it.
+fn to_rpc_fault(fault: &OperationFault) -> RpcFault {
+    let hint = fault.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+    RpcErrorCode::Internal.fault(format!("{fault}{hint}"))
 }
 
 /// Composes the tools for the editor's working directory and MCP servers.
@@ -122,5 +124,5 @@ fn compose_tools(server: &AcpServer, setup: SessionSetup) -> Result<ComposedTool
         config.servers.retain(|known| !servers.iter().any(|more| more.value.name == known.value.name));
         config.servers.extend(servers);
     };
-    compose_in_dirs(&place, server.dirs.clone(), change).map_err(to_rpc_fault)
+    compose_in_dirs(&place, server.dirs.clone(), change).map_err(|fault| to_rpc_fault(&fault))
 }

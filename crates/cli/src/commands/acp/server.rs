@@ -17,7 +17,7 @@ use super::protocol::{
 };
 use super::{history, open_session, prompt_blocks};
 use crate::args::AcpArgs;
-use crate::config::UserDirs;
+use config::UserDirs;
 
 /// Maximum number of open sessions.
 const MAX_SESSIONS: usize = 256;

@@ -18,13 +18,14 @@ use self::server_discovery::{ServerDiscovery, ServerMessage};
 use super::mcp::stop_signals::wait_for_signal;
 use crate::approve::{ApprovalDialogue, PromptScope, TerminalApprover};
 use crate::args::ApproveArgs;
-use crate::cli_fault::CliFault;
-use crate::config::UserDirs;
-use crate::private_dirs;
+use config::OperationFault;
+use config::UserDirs;
+use config::private_dirs;
 
-pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, CliFault> {
-    let terminal = TerminalApprover::detect()
-        .ok_or_else(|| CliFault::usage("there is no terminal to ask at; run `toolgate approve` in one"))?;
+pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, OperationFault> {
+    let terminal = TerminalApprover::detect().ok_or_else(|| {
+        OperationFault::usage("there is no terminal to ask at; run `toolgate approve` in one")
+    })?;
     let directories = private_dirs::approval_socket_dirs(&UserDirs::from_env()?);
     terminal::print_stderr(&waiting_message(&directories));
     super::block_on(async {

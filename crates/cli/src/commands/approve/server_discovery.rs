@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use super::approval_protocol::{FromTerminal, MAX_LINE_BYTES, ToTerminal};
 use crate::approve::ScreenSize;
-use crate::private_dirs;
+use config::private_dirs;
 
 /// Interval between two scans for new sockets.
 const SCAN_INTERVAL: Duration = Duration::from_millis(500);

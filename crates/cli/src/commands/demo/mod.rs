@@ -13,11 +13,12 @@ use toolgate::wire::{Dialect, ReasoningMode};
 use toolgate::{ApprovalQuestion, Approver, BoxFuture, CallId, ReviewDecision};
 
 use crate::approve::TerminalApprover;
-use crate::args::{ConfinementArgs, DemoArgs, RunArgs, WorkspaceArgs};
-use crate::cli_fault::CliFault;
+use crate::args::{DemoArgs, RunArgs, WorkspaceArgs};
 use crate::commands::run::{self, ChosenModel, RunInputs};
 use crate::compose::ToolFormApi;
-use crate::config::{ApprovalMode, ConfinementTier, SandboxMode, UserDirs};
+use config::OperationFault;
+use config::flags::ConfinementArgs;
+use config::{ApprovalMode, ConfinementTier, SandboxMode, UserDirs};
 use terminal::{FAINT, NAME};
 
 const SCRIPT: &str = include_str!("script.jsonl");
@@ -25,7 +26,7 @@ const PROMPT: &str = "The word count is wrong: check.sh fails. Find out why, fix
 /// The demo approves a question itself after this time without an answer.
 const AUTO_APPROVE_AFTER: Duration = Duration::from_secs(5);
 
-pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, OperationFault> {
     let demo_dir = DemoDirectory::create(args.keep)?;
     let project = demo_dir.path.join("project");
     terminal::print_stderr(&format!(
@@ -50,7 +51,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, CliFault> {
         ..WorkspaceArgs::default()
     };
     let run_args = RunArgs { prompt: Some(PROMPT.to_owned()), json: args.json, place, ..RunArgs::default() };
-    let turns = ScriptedTurn::parse_script(SCRIPT).map_err(|fault| CliFault::failed(fault.to_string()))?;
+    let turns =
+        ScriptedTurn::parse_script(SCRIPT).map_err(|fault| OperationFault::failed(fault.to_string()))?;
     let model = Arc::new(ScriptedBackend::new(Dialect::Responses, turns));
     let chosen = ChosenModel {
         model,
@@ -107,7 +109,7 @@ struct DemoDirectory {
 }
 
 impl DemoDirectory {
-    fn create(keep: bool) -> Result<Self, CliFault> {
+    fn create(keep: bool) -> Result<Self, OperationFault> {
         let path = create_private_dir(&std::env::temp_dir())?;
         let demo_dir = Self { path, keep };
         let project = demo_dir.path.join("project");

@@ -7,17 +7,17 @@ use journal::SessionSummary;
 use serde_json::{Value, json};
 
 use crate::args::LogArgs;
-use crate::cli_fault::CliFault;
-use crate::config::UserDirs;
 use crate::journals::format_amount;
+use config::OperationFault;
+use config::UserDirs;
 use terminal::{FAINT, NAME};
 
 /// Characters of a directory that are shown.
 const MAX_DIRECTORY_CHARS: usize = 40;
 
-pub(super) fn run(directory: &Path, args: &LogArgs) -> Result<ExitCode, CliFault> {
+pub(super) fn run(directory: &Path, args: &LogArgs) -> Result<ExitCode, OperationFault> {
     let sessions = journal::list_sessions(directory, args.number.into())
-        .map_err(|fault| CliFault::failed(fault.to_string()))?;
+        .map_err(|fault| OperationFault::failed(fault.to_string()))?;
     if args.json {
         for session in &sessions {
             terminal::print_text(&as_json(session).to_string())?;

@@ -14,12 +14,12 @@ use std::process::ExitCode;
 use journal::JournalReader;
 
 use crate::args::{LogArgs, LogCommand};
-use crate::cli_fault::CliFault;
 use crate::journals::resolve_session::{self, ResolvedSession};
 use crate::journals::timeline::{JournalEnding, SessionTimeline, describe_journal_fault};
 use crate::journals::truncate::TextTruncator;
+use config::OperationFault;
 
-pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, OperationFault> {
     if let Some(LogCommand::Verify(args)) = &args.command {
         return verify::run(args);
     }
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, CliFault> {
         return print_journal_lines(&session);
     }
     let timeline = SessionTimeline::read(&session.path, TextTruncator::for_reading())
-        .map_err(|fault| CliFault::usage(fault.to_string()))?;
+        .map_err(|fault| OperationFault::usage(fault.to_string()))?;
     match args.html.as_deref() {
         None => terminal::print_styled(&session_text::render(&session.name, &timeline))?,
         Some(file) if file.as_os_str() == OsStr::new("-") => {
@@ -51,9 +51,9 @@ pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, CliFault> {
 }
 
 /// Prints the lines of the session's journal.
-fn print_journal_lines(session: &ResolvedSession) -> Result<ExitCode, CliFault> {
+fn print_journal_lines(session: &ResolvedSession) -> Result<ExitCode, OperationFault> {
     let mut records =
-        JournalReader::open(&session.path).map_err(|fault| CliFault::usage(fault.to_string()))?;
+        JournalReader::open(&session.path).map_err(|fault| OperationFault::usage(fault.to_string()))?;
     let (mut out, is_terminal) = (io::BufWriter::new(io::stdout().lock()), io::stdout().is_terminal());
     // ends: with the file
     while let Some(record) = records.next() {
@@ -84,9 +84,9 @@ fn report_changed(session: &ResolvedSession, why: &str) -> ExitCode {
 
 /// Saves a page. A new file is readable only by the user, because sessions are private. Only an existing page
 /// is overwritten.
-fn save_page(file: &Path, page: &str) -> Result<(), CliFault> {
+fn save_page(file: &Path, page: &str) -> Result<(), OperationFault> {
     page::save_private(file, page).map_err(|error| {
-        CliFault::usage(format!("`{}` cannot be written: {error}", file.display()))
+        OperationFault::usage(format!("`{}` cannot be written: {error}", file.display()))
             .with_hint("`--html -` writes to standard output")
     })
 }

@@ -6,12 +6,13 @@ use journal::{JournalFault, VerifiedJournal};
 use serde_json::{Value, json};
 
 use crate::args::LogVerifyArgs;
-use crate::cli_fault::{CliFault, USAGE};
+use crate::exit_status::USAGE;
 use crate::journals::format_amount;
 use crate::journals::resolve_session::{self, ResolvedSession};
 use crate::journals::timeline::describe_journal_fault;
+use config::OperationFault;
 
-pub(crate) fn run(args: &LogVerifyArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &LogVerifyArgs) -> Result<ExitCode, OperationFault> {
     let directory = resolve_session::sessions_directory()?;
     let sessions = if args.sessions.is_empty() {
         resolve_session::all_sessions(&directory)?

@@ -7,9 +7,9 @@ use std::path::Path;
 use ::mcp::serve::{AccessRequirement, BearerToken};
 use rustix::fs::{FileType, Mode, OFlags};
 
-use crate::cli_fault::CliFault;
-use crate::config::UserDirs;
-use crate::private_dirs;
+use config::OperationFault;
+use config::UserDirs;
+use config::private_dirs;
 
 /// Maximum bytes of a token file.
 const MAX_FILE_BYTES: u64 = 4096;
@@ -24,23 +24,23 @@ pub(in crate::commands) struct TokenLocation {
 pub(in crate::commands) fn load_entry(
     variable: Option<&str>,
     dirs: &UserDirs,
-) -> Result<(AccessRequirement, TokenLocation), CliFault> {
+) -> Result<(AccessRequirement, TokenLocation), OperationFault> {
     let (text, location, hint) = match variable {
         Some(name) => {
             let text = std::env::var(name)
-                .map_err(|_| CliFault::usage(format!("there is no token in the variable `{name}`")))?;
+                .map_err(|_| OperationFault::usage(format!("there is no token in the variable `{name}`")))?;
             let location =
                 TokenLocation { description: format!("in the variable {name}"), shell: format!("${name}") };
             (text, location, "it takes 32 letters or more without blanks, e.g. of `openssl rand -hex 32`")
         }
         None => {
             let directory = private_dirs::token_dir(dirs).ok_or_else(|| {
-                CliFault::usage("there is no state directory for the token")
+                OperationFault::usage("there is no state directory for the token")
                     .with_hint("set HOME, or use --token-env")
             })?;
             let file = directory.join("token");
             let text = load_or_create_token(&file).map_err(|error| {
-                CliFault::usage(format!("the token in `{}` cannot be used: {error}", file.display()))
+                OperationFault::usage(format!("the token in `{}` cannot be used: {error}", file.display()))
             })?;
             let path = file.display().to_string();
             let location =
@@ -50,7 +50,7 @@ pub(in crate::commands) fn load_entry(
     };
     let token = BearerToken::parse(&text).ok_or_else(|| {
         let wrong = if text.is_empty() { "is empty" } else { "could be guessed" };
-        CliFault::usage(format!("the token {} {wrong}", location.description)).with_hint(hint)
+        OperationFault::usage(format!("the token {} {wrong}", location.description)).with_hint(hint)
     })?;
     Ok((AccessRequirement::Token(token), location))
 }

@@ -20,8 +20,9 @@ use super::pending_questions::PendingQuestions;
 use crate::approve::{PromptScope, ScreenSize, approval_choices, page, rule_page};
 use crate::args::WorkspaceArgs;
 use crate::commands::approve::approval_protocol::{FromTerminal, MAX_LINE_BYTES, ToTerminal};
-use crate::config::UserDirs;
-use crate::{peer_check, private_dirs};
+use crate::peer_check;
+use config::UserDirs;
+use config::private_dirs;
 
 /// Maximum number of connected terminals.
 const MAX_TERMINALS: usize = 16;

@@ -15,9 +15,9 @@ use super::client_bridge::{BridgedCall, ClientBridge};
 use super::on_demand_servers::OnDemandServers;
 use super::tool_catalogue;
 use crate::args::{McpArgs, WorkspaceArgs};
-use crate::cli_fault::CliFault;
 use crate::compose::{ToolFormApi, absolute, compose_with, working_directory};
-use crate::config::SandboxMode;
+use config::OperationFault;
+use config::SandboxMode;
 
 const INSTRUCTIONS: &str = "Tools for work on the files of one directory: reading, searching, patches, and commands \
     that run in a sandbox. Paths are below that directory. What a sandbox or a rule refuses is said in the answer; if nobody can be asked, \
@@ -33,13 +33,19 @@ pub(super) struct HostEnvironment {
 }
 
 impl HostEnvironment {
-    pub(super) fn new(args: &McpArgs, approval_router: Arc<ApprovalRouter>) -> Result<Arc<Self>, CliFault> {
+    pub(super) fn new(
+        args: &McpArgs,
+        approval_router: Arc<ApprovalRouter>,
+    ) -> Result<Arc<Self>, OperationFault> {
         let mut allowed = Vec::new();
         for root in std::iter::once(working_directory(&args.place)?).chain(args.root.iter().cloned()) {
             let root = absolute(&root)?;
             // With a trailing `/.`, only a directory resolves.
             let real = exec::fs::canonicalize(&root.join(".")).map_err(|error| {
-                CliFault::usage(format!("`{}` is no directory that can be read: {error}", root.display()))
+                OperationFault::usage(format!(
+                    "`{}` is no directory that can be read: {error}",
+                    root.display()
+                ))
             })?;
             allowed.push(real);
         }
@@ -52,7 +58,7 @@ impl HostEnvironment {
         &self,
         place: &WorkspaceArgs,
         more: &[PathBuf],
-    ) -> Result<(Toolgate, Arc<OnDemandServers>), CliFault> {
+    ) -> Result<(Toolgate, Arc<OnDemandServers>), OperationFault> {
         let mut place = place.clone();
         place.read_root.extend(more.iter().cloned());
         let composed = compose_with(&place, |config| {
@@ -104,7 +110,7 @@ pub(super) struct McpHost {
 
 impl McpHost {
     /// Creates the host for the directory where the server was started.
-    pub(super) fn at_start_directory(environment: Arc<HostEnvironment>) -> Result<Self, CliFault> {
+    pub(super) fn at_start_directory(environment: Arc<HostEnvironment>) -> Result<Self, OperationFault> {
         let (toolgate, servers) = environment.compose(&environment.place, &[])?;
         Ok(Self::from_parts(environment, toolgate, servers))
     }

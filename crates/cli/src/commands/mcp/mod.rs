@@ -24,11 +24,11 @@ use self::approval_socket::ApprovalSocket;
 use self::mcp_host::{HostEnvironment, McpHost};
 use self::pending_questions::PendingQuestions;
 use crate::args::McpArgs;
-use crate::cli_fault::CliFault;
-use crate::config::UserDirs;
 use crate::listen_address;
+use config::OperationFault;
+use config::UserDirs;
 
-pub(crate) fn run(args: &McpArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &McpArgs) -> Result<ExitCode, OperationFault> {
     if let Some(command) = &args.command {
         return super::servers::run(command);
     }
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &McpArgs) -> Result<ExitCode, CliFault> {
         mcp_host.close().await;
         ended.map_err(|fault| match fault {
             ServeFault::Io(error) => error.into(),
-            ServeFault::Client(_) => CliFault::failed(fault.to_string()),
+            ServeFault::Client(_) => OperationFault::failed(fault.to_string()),
         })
     })
 }
@@ -80,13 +80,13 @@ async fn serve_approvals(
 }
 
 /// Binds the address, and prints the URL and the token's location.
-fn bind_endpoint(args: &McpArgs, address: SocketAddr) -> Result<HttpEndpoint, CliFault> {
+fn bind_endpoint(args: &McpArgs, address: SocketAddr) -> Result<HttpEndpoint, OperationFault> {
     if args.allow_remote.is_empty() {
         let hint = "take 127.0.0.1, or say by which name they reach it: --allow-remote build.example.org";
         listen_address::require_loopback(address).map_err(|fault| fault.with_hint(hint))?;
     }
     let listener = TcpListener::bind(address)
-        .map_err(|error| CliFault::usage(format!("cannot serve at `{address}`: {error}")))?;
+        .map_err(|error| OperationFault::usage(format!("cannot serve at `{address}`: {error}")))?;
     let address = listener.local_addr()?;
     let (entry, location) = access_token::load_entry(args.token_env.as_deref(), &UserDirs::from_env()?)?;
     terminal::print_stderr(&format!("serving at http://{address}{PATH}"));

@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::cli_fault::{INTERRUPTED, TERMINATED};
+use crate::exit_status::{INTERRUPTED, TERMINATED};
 
 /// The exit status after SIGHUP, by shell convention.
 const HUNG_UP: u8 = 129;

@@ -22,13 +22,14 @@ use toolgate::mcp::{Elicitor, McpClientDeps};
 use toolgate::{Approver, CallObserver, ToolMetrics};
 
 use crate::args::PipeArgs;
-use crate::cli_fault::{CliFault, INTERRUPTED};
 use crate::compose::{ComposedTools, compose};
-use crate::config::UserDirs;
+use crate::exit_status::INTERRUPTED;
 use crate::mcp_servers::{self, ServerNotices};
 use crate::turn_diff_store::TurnDiffRecorder;
+use config::OperationFault;
+use config::UserDirs;
 
-pub(crate) fn run(args: &PipeArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &PipeArgs) -> Result<ExitCode, OperationFault> {
     let composed = compose(&args.place)?;
     let (events, happened) = event_queue::channel();
     let watched = args.events.then(|| Arc::new(events) as Arc<dyn CallObserver>);
@@ -51,7 +52,10 @@ pub(crate) fn run(args: &PipeArgs) -> Result<ExitCode, CliFault> {
         let (composed, servers) = composed.start_servers(means, |_| true)?;
         let toolgate = composed.build()?;
         if let Some(servers) = &servers {
-            servers.wait_for_required().await.map_err(|missing| CliFault::usage(missing.to_string()))?;
+            servers
+                .wait_for_required()
+                .await
+                .map_err(|missing| OperationFault::usage(missing.to_string()))?;
         }
         let write = |line: &Value| terminal::print_text(&line.to_string());
         let state = UserDirs::from_env()?.state;
@@ -72,7 +76,7 @@ pub(crate) fn run(args: &PipeArgs) -> Result<ExitCode, CliFault> {
 }
 
 /// Reports the first Ctrl-C. The second ends the process, even while a write to standard output blocks.
-fn interrupts() -> Result<mpsc::Receiver<()>, CliFault> {
+fn interrupts() -> Result<mpsc::Receiver<()>, OperationFault> {
     let mut interrupts = signal(SignalKind::interrupt())?;
     let (first, told) = mpsc::channel(1);
     #[expect(clippy::disallowed_methods, reason = "no call: it watches for signals")]

@@ -7,10 +7,10 @@ use toolgate::rules::{RuleFault, RuleSet};
 
 use super::{RuleFileText, format_count, read_rule_files};
 use crate::args::PolicyCheckArgs;
-use crate::cli_fault::CliFault;
+use config::OperationFault;
 use terminal::{FAINT, NAME};
 
-pub(crate) fn run(args: &PolicyCheckArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &PolicyCheckArgs) -> Result<ExitCode, OperationFault> {
     let rule_texts = read_rule_files(&args.file, args.cwd.as_deref())?;
     let read: Vec<(&RuleFileText, Result<Option<RuleSet>, RuleFault>)> =
         rule_texts.iter().map(|rule_file| (rule_file, parse_rules(rule_file))).collect();
@@ -34,7 +34,10 @@ fn parse_rules(rule_file: &RuleFileText) -> Result<Option<RuleSet>, RuleFault> {
     }
 }
 
-fn print_check(rule_file: &RuleFileText, rules: &Result<Option<RuleSet>, RuleFault>) -> Result<(), CliFault> {
+fn print_check(
+    rule_file: &RuleFileText,
+    rules: &Result<Option<RuleSet>, RuleFault>,
+) -> Result<(), OperationFault> {
     let file = rule_file.file.to_string_lossy();
     let file = terminal::escape_invisible(&file);
     match rules {

@@ -11,14 +11,14 @@ use toolgate::{
 };
 
 use crate::args::{OutputFormat, PolicyExplainArgs};
-use crate::cli_fault::CliFault;
 use crate::compose::compose;
+use config::OperationFault;
 use terminal::{FAINT, NAME};
 
 /// The exit status for a call that needs approval.
 const EXIT_NEEDS_APPROVAL: u8 = 3;
 
-pub(crate) fn run(args: &PolicyExplainArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &PolicyExplainArgs) -> Result<ExitCode, OperationFault> {
     let composed = compose(&args.place)?;
     let cwd = crate::compose::working_directory(&args.place)?;
     let toolgate = composed.build()?;
@@ -62,13 +62,13 @@ fn parse_call(
     args: &PolicyExplainArgs,
     toolgate: &Toolgate,
     cwd: &Path,
-) -> Result<(String, Intent), CliFault> {
+) -> Result<(String, Intent), OperationFault> {
     let (name, arguments) = match (&args.tool, &args.script) {
         (Some(tool), _) => (tool.as_str(), args.json.clone().unwrap_or_default()),
         (None, Some(script)) => ("shell_command", json!({ "command": script }).to_string()),
         (None, None) => ("shell", json!({ "command": args.argv }).to_string()),
     };
-    let wrong = |error: toolgate::ToolError| CliFault::usage(error.to_string());
+    let wrong = |error: toolgate::ToolError| OperationFault::usage(error.to_string());
     let tool = toolgate.router().registry().find(name).map_err(wrong)?;
     let working_dir = WorkingDir { cwd: cwd.to_owned() };
     let attempt = tool.plan(&ToolCall::function("explain", name, arguments), &working_dir).map_err(wrong)?;

@@ -11,19 +11,19 @@ use toolgate::rules::{MAX_RULE_FILE_BYTES, RuleLayer, RuleSet, import};
 
 use super::format_count;
 use crate::args::{ForeignRuleFormat, PolicyImportArgs};
-use crate::cli_fault::CliFault;
+use config::OperationFault;
 
-pub(crate) fn run(args: &PolicyImportArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &PolicyImportArgs) -> Result<ExitCode, OperationFault> {
     let text = read_rules(&args.file)?;
     let imported = match args.from {
         ForeignRuleFormat::Codex => import::import_codex(&text, &args.file),
         ForeignRuleFormat::Claude => import::import_claude(&text, &args.file),
     };
-    let imported = imported.map_err(|fault| CliFault::usage(fault.to_string()))?;
+    let imported = imported.map_err(|fault| OperationFault::usage(fault.to_string()))?;
     let out = args.out.as_deref().unwrap_or(Path::new("rules.toml"));
     // Validates the result now, so that invalid rules are not discovered later.
     RuleSet::parse(&imported.text, out, RuleLayer::User)
-        .map_err(|fault| CliFault::usage(fault.to_string()))?;
+        .map_err(|fault| OperationFault::usage(fault.to_string()))?;
     match &args.out {
         Some(file) => write_new_file(file, &imported.text)?,
         None => terminal::print_text(&imported.text)?,
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &PolicyImportArgs) -> Result<ExitCode, CliFault> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn read_rules(file: &Path) -> Result<String, CliFault> {
+fn read_rules(file: &Path) -> Result<String, OperationFault> {
     let mut text = String::new();
     let max_bytes = MAX_RULE_FILE_BYTES as u64 + 1;
     let read = if file == Path::new("-") {
@@ -47,11 +47,11 @@ fn read_rules(file: &Path) -> Result<String, CliFault> {
     };
     match read {
         Ok(_) => Ok(text),
-        Err(error) => Err(CliFault::usage(format!("`{}` cannot be read: {error}", file.display()))),
+        Err(error) => Err(OperationFault::usage(format!("`{}` cannot be read: {error}", file.display()))),
     }
 }
 
-fn write_new_file(file: &Path, text: &str) -> Result<(), CliFault> {
+fn write_new_file(file: &Path, text: &str) -> Result<(), OperationFault> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let opened = openat(CWD, file, flags, Mode::RUSR | Mode::WUSR);
     let done =
@@ -59,7 +59,7 @@ fn write_new_file(file: &Path, text: &str) -> Result<(), CliFault> {
     done.map_err(|error| {
         let there = error.raw_os_error() == Some(Errno::EXIST.raw_os_error());
         let why = if there { "it is there already".to_owned() } else { error.to_string() };
-        CliFault::usage(format!("`{}` cannot be written: {why}", file.display()))
+        OperationFault::usage(format!("`{}` cannot be written: {why}", file.display()))
             .with_hint("without --out the rules go to standard output")
     })
 }

@@ -11,11 +11,11 @@ use std::process::ExitCode;
 use toolgate::rules::{RuleFault, RuleLayer};
 
 use crate::args::{PolicyArgs, PolicyCommand};
-use crate::cli_fault::CliFault;
 use crate::compose::absolute;
-use crate::config::{UserDirs, rule_files};
+use config::OperationFault;
+use config::{UserDirs, rule_files};
 
-pub(crate) fn run(args: &PolicyArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &PolicyArgs) -> Result<ExitCode, OperationFault> {
     match &args.command {
         PolicyCommand::Explain(args) => explain::run(args),
         PolicyCommand::Check(args) => check::run(args),
@@ -33,11 +33,11 @@ struct RuleFileText {
 }
 
 /// Reads the named rule files, or else the files in force in `cwd` (default: the current directory).
-fn read_rule_files(named: &[PathBuf], cwd: Option<&Path>) -> Result<Vec<RuleFileText>, CliFault> {
+fn read_rule_files(named: &[PathBuf], cwd: Option<&Path>) -> Result<Vec<RuleFileText>, OperationFault> {
     if named.is_empty() {
         let cwd = absolute(cwd.unwrap_or(Path::new("")))?;
         exec::fs::canonicalize(&cwd.join(".")).map_err(|error| {
-            CliFault::usage(format!("`{}` is no directory that can be read: {error}", cwd.display()))
+            OperationFault::usage(format!("`{}` is no directory that can be read: {error}", cwd.display()))
         })?;
         let files = rule_files(&cwd, &UserDirs::from_env()?);
         let read = |(layer, file): (RuleLayer, PathBuf)| RuleFileText {
@@ -52,9 +52,9 @@ fn read_rule_files(named: &[PathBuf], cwd: Option<&Path>) -> Result<Vec<RuleFile
         let in_project = file.parent().is_some_and(|directory| directory.ends_with(".toolgate"));
         let layer = if in_project { RuleLayer::Project } else { RuleLayer::User };
         match exec::rules::read(&file, layer) {
-            Ok(None) => Err(CliFault::usage(format!("`{}` does not exist", file.display()))),
+            Ok(None) => Err(OperationFault::usage(format!("`{}` does not exist", file.display()))),
             Ok(text) => Ok(RuleFileText { layer, file, text: Ok(text) }),
-            Err(fault) => Err(CliFault::usage(fault.to_string())),
+            Err(fault) => Err(OperationFault::usage(fault.to_string())),
         }
     };
     named.iter().map(read).collect()

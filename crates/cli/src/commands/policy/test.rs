@@ -8,10 +8,10 @@ use toolgate::rules::{ExampleResult, RuleFault, RuleSet};
 use super::check::fault_json;
 use super::{RuleFileText, format_count, read_rule_files};
 use crate::args::PolicyTestArgs;
-use crate::cli_fault::CliFault;
+use config::OperationFault;
 use terminal::NAME;
 
-pub(crate) fn run(args: &PolicyTestArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &PolicyTestArgs) -> Result<ExitCode, OperationFault> {
     let rule_texts = read_rule_files(&args.file, args.cwd.as_deref())?;
     let results: Vec<(&RuleFileText, Result<Vec<ExampleResult>, RuleFault>)> =
         rule_texts.iter().filter_map(|rule_file| Some((rule_file, run_examples(rule_file)?))).collect();
@@ -45,7 +45,7 @@ fn run_examples(rule_file: &RuleFileText) -> Option<Result<Vec<ExampleResult>, R
 fn print_examples(
     rule_file: &RuleFileText,
     result: &Result<Vec<ExampleResult>, RuleFault>,
-) -> Result<(), CliFault> {
+) -> Result<(), OperationFault> {
     let examples = match result {
         Ok(examples) => examples,
         Err(fault) => {

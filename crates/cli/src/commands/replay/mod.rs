@@ -18,24 +18,25 @@ use toolgate::{
 };
 
 use crate::args::{ReplayArgs, WorkspaceArgs};
-use crate::cli_fault::CliFault;
 use crate::commands::run::call_title::title;
 use crate::compose::compose;
-use crate::config::{ApprovalMode, SandboxMode};
 use crate::journals::resolve_session;
 use compare_answers::{AnswerDifference, first_difference};
+use config::OperationFault;
+use config::{ApprovalMode, SandboxMode};
 pub(crate) use diff_reversal::{reverse_diff, split_undoable};
 use terminal::{FAINT, NAME, to_one_line};
 use workspace_copy::WorkspaceCopy;
 
-pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, OperationFault> {
     let session = resolve_session::resolve(&resolve_session::sessions_directory()?, &args.session)?;
-    let records =
-        journal::read_journal(&session.path).map_err(|fault| CliFault::failed(fault.to_string()))?.records;
+    let records = journal::read_journal(&session.path)
+        .map_err(|fault| OperationFault::failed(fault.to_string()))?
+        .records;
     let recorded = RecordedSession::from_records(&records)?;
     let from = args.cwd.clone().unwrap_or_else(|| recorded.cwd.clone());
     let copy = WorkspaceCopy::create(&from).map_err(|fault| {
-        CliFault::failed(format!("the workspace `{}` cannot be copied: {fault}", from.display()))
+        OperationFault::failed(format!("the workspace `{}` cannot be copied: {fault}", from.display()))
             .with_hint("--cwd names another one")
     })?;
     let place = WorkspaceArgs {
@@ -110,19 +111,19 @@ struct RecordedCall {
 }
 
 impl RecordedSession {
-    fn from_records(records: &[JournalRecord]) -> Result<Self, CliFault> {
+    fn from_records(records: &[JournalRecord]) -> Result<Self, OperationFault> {
         let session = records.iter().find_map(|record| match &record.entry {
             JournalEntry::Session { cwd, model, sandbox, approval, .. } => {
                 Some((cwd, model, sandbox, approval))
             }
             _ => None,
         });
-        let (cwd, model, sandbox, approval) =
-            session.ok_or_else(|| CliFault::failed("the journal does not say where the session worked"))?;
+        let (cwd, model, sandbox, approval) = session
+            .ok_or_else(|| OperationFault::failed("the journal does not say where the session worked"))?;
         let word = |word: &str| <SandboxMode as clap::ValueEnum>::from_str(word, false);
-        let sandbox = word(sandbox).map_err(CliFault::failed)?;
+        let sandbox = word(sandbox).map_err(OperationFault::failed)?;
         let approval =
-            <ApprovalMode as clap::ValueEnum>::from_str(approval, false).map_err(CliFault::failed)?;
+            <ApprovalMode as clap::ValueEnum>::from_str(approval, false).map_err(OperationFault::failed)?;
         let mut recorded = Self {
             cwd: cwd.into(),
             sandbox,

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use super::SessionView;
 use super::key_decoder::{KeyDecoder, LineEditKey};
 use crate::approve::terminal_lock;
-use crate::cli_fault::CliFault;
+use config::OperationFault;
 
 /// Timeout of a wait for keys. After it, the reader checks again that the terminal is ours.
 const KEY_POLL_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -42,7 +42,10 @@ pub(super) struct TypedLines(mpsc::UnboundedReceiver<Option<String>>);
 
 impl TypedLines {
     /// Starts the reader thread. It does not read while a question has the terminal.
-    pub(super) fn spawn_reader(view: &Arc<dyn SessionView>, handle: SessionHandle) -> Result<Self, CliFault> {
+    pub(super) fn spawn_reader(
+        view: &Arc<dyn SessionView>,
+        handle: SessionHandle,
+    ) -> Result<Self, OperationFault> {
         let (sender, lines) = mpsc::unbounded_channel();
         let reader = KeyReader { view: Arc::clone(view), handle, sender };
         enter_key_mode();

@@ -22,15 +22,15 @@ use toolgate::{Approver, CallObserver, OutputImage};
 
 use crate::approve::TerminalApprover;
 use crate::args::RunArgs;
-use crate::cli_fault::CliFault;
 use crate::commands::serve::content_conversion::image_mime_type;
 use crate::compose::compose_in_dirs;
-use crate::config::UserDirs;
 use crate::mcp_servers::ServerNotices;
 pub(crate) use crate::session::ChosenModel;
 use crate::session::choose_model::{self, ModelLocation};
 use crate::session::subagents::SubagentSessions;
 use crate::session::{self, AssembledSession, SessionSpec, WorktreePool};
+use config::OperationFault;
+use config::UserDirs;
 use line_editor::TypedLines;
 use repl::{ReplSession, watch_signals};
 use user_questions::UserQuestions;
@@ -64,14 +64,14 @@ pub(crate) struct RunInputs {
     pub(crate) approver: Option<Arc<dyn Approver>>,
 }
 
-pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, OperationFault> {
     let terminal = if args.json { None } else { TerminalApprover::detect() };
     let approver = terminal.clone().map(|person| person as Arc<dyn Approver>);
     run_with(args, RunInputs { dirs: UserDirs::from_env()?, chosen: None, terminal, approver })
 }
 
 /// Runs with these inputs.
-pub(crate) fn run_with(args: &RunArgs, inputs: RunInputs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run_with(args: &RunArgs, inputs: RunInputs) -> Result<ExitCode, OperationFault> {
     let RunInputs { dirs, chosen, terminal, approver } = inputs;
     let view = choose_view(args.json);
     let (prompt, images) = (read_prompt(args)?, read_pictures(args)?);
@@ -114,7 +114,7 @@ pub(crate) fn run_with(args: &RunArgs, inputs: RunInputs) -> Result<ExitCode, Cl
         }
         let AssembledSession { id, recorder, toolgate, servers, session, resumed, agents } = assembled;
         let Some(session) = session else {
-            return Err(CliFault::failed("a session without its model; this is a bug"));
+            return Err(OperationFault::failed("a session without its model; this is a bug"));
         };
         view.on_session_start(id.as_str(), &recorder.path().display().to_string(), &name, resumed);
         let signals = watch_signals(session.handle())?;
@@ -181,23 +181,23 @@ fn build_subagents(
 }
 
 /// Returns the first prompt, or `None` if the user is to type it.
-fn read_prompt(args: &RunArgs) -> Result<Option<String>, CliFault> {
+fn read_prompt(args: &RunArgs) -> Result<Option<String>, OperationFault> {
     match args.prompt.as_deref() {
         Some("-") => super::call::read_file_or_stdin(Path::new("-")).map(Some),
         Some(prompt) => Ok(Some(prompt.to_owned())),
         None if std::io::stdin().is_terminal() && !args.json => Ok(None),
-        None => Err(CliFault::usage("what should be done? there is no prompt")
+        None => Err(OperationFault::usage("what should be done? there is no prompt")
             .with_hint("toolgate run 'fix the failing test'; or `-` to read it from standard input")),
     }
 }
 
-fn read_pictures(args: &RunArgs) -> Result<Vec<OutputImage>, CliFault> {
+fn read_pictures(args: &RunArgs) -> Result<Vec<OutputImage>, OperationFault> {
     args.image.iter().map(|file| read_picture(file)).collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the user named this file, not a model")]
-fn read_picture(file: &Path) -> Result<OutputImage, CliFault> {
-    let wrong = |why: &str| CliFault::usage(format!("the picture `{}` {why}", file.display()));
+fn read_picture(file: &Path) -> Result<OutputImage, OperationFault> {
+    let wrong = |why: &str| OperationFault::usage(format!("the picture `{}` {why}", file.display()));
     let bytes = std::fs::read(file).map_err(|error| wrong(&format!("cannot be read: {error}")))?;
     let mime = image_mime_type(&bytes)
         .ok_or_else(|| wrong("is none that models read: there are png, jpeg, gif and webp"))?;

@@ -15,8 +15,9 @@ use super::line_editor::{self, TypedInput, TypedLines};
 use super::slash_commands::SlashCommands;
 use super::user_questions::UserQuestions;
 use crate::approve::TerminalApprover;
-use crate::cli_fault::{CliFault, INTERRUPTED, TERMINATED};
-use crate::config::UserDirs;
+use crate::exit_status::{INTERRUPTED, TERMINATED};
+use config::OperationFault;
+use config::UserDirs;
 
 /// The exit status after the maximum number of requests.
 const OUT_OF_ROUNDS_STATUS: u8 = 3;
@@ -49,7 +50,7 @@ impl ReplSession<'_> {
         &mut self,
         prompt: Option<String>,
         mut images: Vec<OutputImage>,
-    ) -> Result<ExitCode, CliFault> {
+    ) -> Result<ExitCode, OperationFault> {
         if let Some(prompt) = prompt {
             return self.run_turn(&prompt, images).await.map(|ended| exit_code(&ended));
         }
@@ -73,14 +74,14 @@ impl ReplSession<'_> {
                 }
                 TypedInput::Prompt(prompt) => {
                     if let Err(fault) = self.run_turn(prompt, std::mem::take(&mut images)).await {
-                        fault.report();
+                        crate::exit_status::report_fault(&fault);
                     }
                 }
             }
         }
     }
 
-    async fn run_turn(&mut self, prompt: &str, images: Vec<OutputImage>) -> Result<TurnEnd, CliFault> {
+    async fn run_turn(&mut self, prompt: &str, images: Vec<OutputImage>) -> Result<TurnEnd, OperationFault> {
         let (view, handle, terminal) = (Arc::clone(&self.view), self.session.handle(), self.terminal.clone());
         let (user_questions, lines) = (Arc::clone(&self.user_questions), &mut self.lines);
         let is_asking = move || terminal.as_ref().is_some_and(|person| person.is_asking());
@@ -111,7 +112,7 @@ impl ReplSession<'_> {
         let turn_end = ended.as_ref().map(Clone::clone).map_err(ToString::to_string);
         self.view.on_turn_end(&turn_end);
         self.last_turn_end = turn_end.as_ref().map_or("failed", TurnEnd::as_str);
-        ended.map_err(|fault| CliFault::failed(fault.to_string()))
+        ended.map_err(|fault| OperationFault::failed(fault.to_string()))
     }
 }
 
@@ -128,7 +129,7 @@ fn exit_code(ended: &TurnEnd) -> ExitCode {
 /// and SIGHUP end the program.
 ///
 /// Runs in a task of its own: a reader that blocks our output cannot prevent the exit.
-pub(super) fn watch_signals(handle: SessionHandle) -> Result<impl Future<Output = u8>, CliFault> {
+pub(super) fn watch_signals(handle: SessionHandle) -> Result<impl Future<Output = u8>, OperationFault> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (mut hangup, mut stop) = (signal(SignalKind::hangup())?, signal(SignalKind::from_raw(SIGTSTP))?);
     let (code_sender, code_receiver) = oneshot::channel();

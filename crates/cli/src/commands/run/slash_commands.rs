@@ -5,9 +5,9 @@ use std::path::Path;
 use agent::SessionHandle;
 use toolgate::{Toolgate, json};
 
-use crate::cli_fault::CliFault;
 use crate::commands::replay::{reverse_diff, split_undoable};
 use crate::turn_diff_store;
+use config::OperationFault;
 
 /// The help text.
 const HELP: &str = "\
@@ -33,7 +33,7 @@ pub(super) struct SlashCommands<'a> {
 
 impl SlashCommands<'_> {
     /// Executes a command.
-    pub(super) async fn execute(&self, command: &str) -> Result<(), CliFault> {
+    pub(super) async fn execute(&self, command: &str) -> Result<(), OperationFault> {
         match command {
             "help" => terminal::print_text(HELP)?,
             "tools" => {
@@ -61,14 +61,14 @@ impl SlashCommands<'_> {
     }
 
     /// Returns the diff of the last turn, if it changed anything.
-    fn last_diff(&self) -> Result<Option<String>, CliFault> {
+    fn last_diff(&self) -> Result<Option<String>, OperationFault> {
         let Some(state) = self.state else { return Ok(None) };
         let last = turn_diff_store::last_diff(state, &self.toolgate.router().working_dir().cwd)?;
         Ok(last.filter(|diff| !diff.is_empty()))
     }
 
     /// Undoes the last turn, as a whole or not at all, and tells the model.
-    async fn undo_last_turn(&self) -> Result<(), CliFault> {
+    async fn undo_last_turn(&self) -> Result<(), OperationFault> {
         let Some(diff) = self.last_diff()? else {
             return Ok(terminal::print_text("nothing was changed")?);
         };
@@ -98,10 +98,12 @@ impl SlashCommands<'_> {
         Ok(())
     }
 
-    fn list_sessions(&self) -> Result<(), CliFault> {
+    fn list_sessions(&self) -> Result<(), OperationFault> {
         let listed = self.sessions.map(|sessions| journal::list_sessions(sessions, MAX_LISTED_SESSIONS));
-        let listed =
-            listed.transpose().map_err(|fault| CliFault::failed(fault.to_string()))?.unwrap_or_default();
+        let listed = listed
+            .transpose()
+            .map_err(|fault| OperationFault::failed(fault.to_string()))?
+            .unwrap_or_default();
         for session in listed {
             let about: String = session.first_prompt.chars().take(60).collect();
             terminal::print_text(&format!("{}  {} calls  {about}", session.id, session.calls))?;

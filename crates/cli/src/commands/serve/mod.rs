@@ -20,12 +20,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use crate::args::ServeArgs;
-use crate::cli_fault::CliFault;
 use crate::commands::mcp::stop_signals;
-use crate::config::UserDirs;
+use config::OperationFault;
+use config::UserDirs;
 use session_server::SessionServer;
 
-pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, OperationFault> {
     if args.socket.is_none() && args.websocket.is_none() && std::io::stdin().is_terminal() {
         terminal::print_hint(
             "programs start this command and talk to it; docs/serve.md says how. Ctrl-D ends",

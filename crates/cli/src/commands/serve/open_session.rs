@@ -24,14 +24,12 @@ use super::session_server::SessionServer;
 use super::subscribers::Subscribers;
 use super::turn_driver::TurnRunner;
 use crate::args::WorkspaceArgs;
-use crate::cli_fault::CliFault;
 use crate::compose::{ComposedTools, compose_in_dirs};
-use crate::config::{
-    ApprovalMode, Config, SandboxMode, ServerSetting, ServerTable, SettingSource, SourcedValue,
-};
 use crate::session::choose_model::{self, ChosenModel, ModelLocation};
 use crate::session::subagents::SubagentSessions;
 use crate::session::{self, AssembledSession, SessionSpec, WorktreePool};
+use config::OperationFault;
+use config::{ApprovalMode, Config, SandboxMode, ServerSetting, ServerTable, SettingSource, SourcedValue};
 
 /// The source of settings from a client.
 const SOURCE: SettingSource = SettingSource::Flag("session/start");
@@ -197,9 +195,10 @@ fn build_subagents(
     }))
 }
 
-fn to_rpc_fault(fault: CliFault) -> RpcFault {
-    let code = if fault.is_busy() { RpcErrorCode::InUse } else { RpcErrorCode::Unusable };
-    code.fault(fault.into_sentence())
+fn to_rpc_fault(fault: OperationFault) -> RpcFault {
+    let code =
+        if fault.kind() == config::FaultKind::Busy { RpcErrorCode::InUse } else { RpcErrorCode::Unusable };
+    code.fault(fault.to_string())
 }
 
 /// Composes the tools for the client's settings.
@@ -252,7 +251,7 @@ fn server_settings(start: &p::SessionStartParams) -> Result<Vec<SourcedValue<Ser
                 terminal::escape_invisible(name)
             ))
         };
-        if !crate::config::is_server_name(name) {
+        if !config::is_server_name(name) {
             return Err(wrong("that is no name for a server".to_owned()));
         }
         let table: ServerTable =

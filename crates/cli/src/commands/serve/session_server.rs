@@ -19,7 +19,7 @@ use super::client_tools::MAX_TOOLS;
 use super::hosted_session::HostedSession;
 use super::open_session;
 use crate::args::WorkspaceArgs;
-use crate::config::UserDirs;
+use config::UserDirs;
 
 /// Maximum number of open sessions.
 const MAX_SESSIONS: usize = 4096;

@@ -16,11 +16,12 @@ use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
 use super::session_server::SessionServer;
-use crate::cli_fault::CliFault;
 use crate::commands::mcp::access_token;
 use crate::compose;
-use crate::config::UserDirs;
-use crate::{listen_address, peer_check, private_dirs};
+use crate::{listen_address, peer_check};
+use config::OperationFault;
+use config::UserDirs;
+use config::private_dirs;
 
 /// Maximum number of connections.
 const MAX_CONNECTIONS: usize = 1024;
@@ -30,7 +31,7 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves the parent process until it closes the pipe.
-pub(super) async fn serve_stdio(server: &Arc<SessionServer>) -> Result<(), CliFault> {
+pub(super) async fn serve_stdio(server: &Arc<SessionServer>) -> Result<(), OperationFault> {
     let host = Arc::clone(server) as Arc<dyn rpc::RpcHost>;
     let frames = LineTransport(tokio::io::stdin(), tokio::io::stdout());
     let probe = closed_probe(rustix::io::dup(rustix::stdio::stdout()).map_err(io::Error::from)?);
@@ -39,7 +40,7 @@ pub(super) async fn serve_stdio(server: &Arc<SessionServer>) -> Result<(), CliFa
 }
 
 /// Serves clients of the Unix socket at `path`. Never returns on its own.
-pub(super) async fn serve_socket(server: &Arc<SessionServer>, path: &Path) -> Result<(), CliFault> {
+pub(super) async fn serve_socket(server: &Arc<SessionServer>, path: &Path) -> Result<(), OperationFault> {
     let socket = ServerSocket::bind(path)?;
     terminal::print_stderr(&format!("serving at {}", path.display()));
     let here = compose::absolute(Path::new(""))?;
@@ -105,18 +106,22 @@ struct ServerSocket {
 }
 
 impl ServerSocket {
-    fn bind(path: &Path) -> Result<Self, CliFault> {
-        let wrong =
-            |error: io::Error| CliFault::usage(format!("cannot serve at `{}`: {error}", path.display()));
+    fn bind(path: &Path) -> Result<Self, OperationFault> {
+        let wrong = |error: io::Error| {
+            OperationFault::usage(format!("cannot serve at `{}`: {error}", path.display()))
+        };
         if private_dirs::is_own_socket(path) {
             // The previous server may have died, or may still run.
             if std::os::unix::net::UnixStream::connect(path).is_ok() {
-                return Err(CliFault::usage(format!("another server has the socket `{}`", path.display())));
+                return Err(OperationFault::usage(format!(
+                    "another server has the socket `{}`",
+                    path.display()
+                )));
             }
             rustix::fs::unlink(path).map_err(|errno| wrong(errno.into()))?;
         } else if device_and_inode(path).is_some() {
             let wrong = format!("there is something else at `{}` than a socket of yours", path.display());
-            return Err(CliFault::usage(wrong).with_hint("take another path; the socket is made there"));
+            return Err(OperationFault::usage(wrong).with_hint("take another path; the socket is made there"));
         }
         // The umask sets the final mode at creation, so other users cannot connect even for a moment.
         let before = rustix::process::umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
@@ -148,11 +153,11 @@ pub(super) async fn serve_websocket(
     server: &Arc<SessionServer>,
     address: SocketAddr,
     variable: Option<&str>,
-) -> Result<(), CliFault> {
+) -> Result<(), OperationFault> {
     listen_address::require_loopback(address).map_err(|fault| fault.with_hint("take 127.0.0.1"))?;
     let listener = TcpListener::bind(address)
         .await
-        .map_err(|error| CliFault::usage(format!("cannot serve at `{address}`: {error}")))?;
+        .map_err(|error| OperationFault::usage(format!("cannot serve at `{address}`: {error}")))?;
     let (entry, location) = access_token::load_entry(variable, &UserDirs::from_env()?)?;
     terminal::print_stderr(&format!("serving at ws://{}", listener.local_addr()?));
     terminal::print_stderr(&format!("the token is {}", terminal::escape_invisible(&location.description)));

@@ -9,24 +9,24 @@ use exec::atomic_file::AtomicFile;
 use toml_edit::{DocumentMut, Item, Table};
 
 use crate::args::{McpAddArgs, McpRemoveArgs, WorkspaceArgs};
-use crate::cli_fault::CliFault;
-use crate::config::{ServerTable, UserDirs, is_server_name, user_config_path};
+use config::OperationFault;
+use config::{ServerTable, UserDirs, is_server_name, user_config_path};
 
 const SERVERS_KEY: &str = "mcp_servers";
 
-pub(super) fn add(args: &McpAddArgs) -> Result<ExitCode, CliFault> {
+pub(super) fn add(args: &McpAddArgs) -> Result<ExitCode, OperationFault> {
     let name = &args.name;
     if !is_server_name(name) {
         let why = format!("`{name}` is no name for a server: use 1 to 64 of A-Z a-z 0-9 _ -");
-        return Err(CliFault::usage(why));
+        return Err(OperationFault::usage(why));
     }
     let table = table_from_args(args)?;
     if let Some(why) = table.find_fault() {
-        return Err(CliFault::usage(format!("the server `{name}`: {why}")));
+        return Err(OperationFault::usage(format!("the server `{name}`: {why}")));
     }
-    let text = toml::to_string(&table).map_err(|error| CliFault::usage(error.to_string()))?;
+    let text = toml::to_string(&table).map_err(|error| OperationFault::usage(error.to_string()))?;
     let mut table: DocumentMut =
-        text.parse().map_err(|error: toml_edit::TomlError| CliFault::usage(error.to_string()))?;
+        text.parse().map_err(|error: toml_edit::TomlError| OperationFault::usage(error.to_string()))?;
     // Inline tables, so that the entry can be read and moved as a whole.
     let nested: Vec<String> =
         table.iter().filter(|(_, item)| item.is_table()).map(|(key, _)| key.to_owned()).collect();
@@ -65,10 +65,10 @@ pub(super) fn add(args: &McpAddArgs) -> Result<ExitCode, CliFault> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn table_from_args(args: &McpAddArgs) -> Result<ServerTable, CliFault> {
+fn table_from_args(args: &McpAddArgs) -> Result<ServerTable, OperationFault> {
     let pair = |text: &String| match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(CliFault::usage(format!("`{text}` is no NAME=VALUE"))),
+        _ => Err(OperationFault::usage(format!("`{text}` is no NAME=VALUE"))),
     };
     let pairs = |texts: &[String]| texts.iter().map(pair).collect::<Result<_, _>>();
     let mut command = args.command.iter().cloned();
@@ -86,7 +86,7 @@ fn table_from_args(args: &McpAddArgs) -> Result<ServerTable, CliFault> {
     })
 }
 
-pub(super) fn remove(args: &McpRemoveArgs) -> Result<ExitCode, CliFault> {
+pub(super) fn remove(args: &McpRemoveArgs) -> Result<ExitCode, OperationFault> {
     let name = &args.name;
     // Done first, while the configuration still says where the login is stored.
     super::login::forget_login(name);
@@ -102,9 +102,12 @@ pub(super) fn remove(args: &McpRemoveArgs) -> Result<ExitCode, CliFault> {
 }
 
 /// Edits the user's configuration file under its lock, and returns its path.
-fn edit_config(change: impl FnOnce(&mut DocumentMut) -> Result<(), String>) -> Result<PathBuf, CliFault> {
+fn edit_config(
+    change: impl FnOnce(&mut DocumentMut) -> Result<(), String>,
+) -> Result<PathBuf, OperationFault> {
     let path = user_config_path(&UserDirs::from_env()?)?;
-    let fault = |why: String| CliFault::usage(format!("{}: {why}; nothing was changed", path.display()));
+    let fault =
+        |why: String| OperationFault::usage(format!("{}: {why}; nothing was changed", path.display()));
     let file = AtomicFile::open(&path).map_err(|error| fault(error.to_string()))?;
     let locked = file.lock().map_err(|error| fault(error.to_string()))?;
     let Some(_held_to_the_end) = locked else { return Err(fault("another program holds it".to_owned())) };

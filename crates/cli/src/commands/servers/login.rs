@@ -6,10 +6,10 @@ use toolgate::BoxFuture;
 use toolgate::mcp::{self, BrowserOpener, McpServerConfig};
 
 use crate::args::{McpLoginArgs, McpLogoutArgs, WorkspaceArgs};
-use crate::cli_fault::CliFault;
 use crate::compose::working_directory;
-use crate::config::UserDirs;
 use crate::mcp_servers;
+use config::OperationFault;
+use config::UserDirs;
 
 /// Prints the login address. A program that opened it would have to be trusted with it.
 struct AddressPrinter;
@@ -24,19 +24,19 @@ impl BrowserOpener for AddressPrinter {
     }
 }
 
-fn find_server(name: &str, place: &WorkspaceArgs) -> Result<McpServerConfig, CliFault> {
+fn find_server(name: &str, place: &WorkspaceArgs) -> Result<McpServerConfig, OperationFault> {
     let config = super::load_config(place)?;
     let setting = super::find_by_name(&config, name)?;
     let (cwd, dirs) = (working_directory(place)?, UserDirs::from_env()?);
     let described =
         mcp_servers::build_server(setting, &config, (&cwd, &dirs), &mcp_servers::ServerProcesses::default());
-    described.map_err(|why| CliFault::usage(format!("{}: the server `{name}`: {why}", setting.source)))
+    described.map_err(|why| OperationFault::usage(format!("{}: the server `{name}`: {why}", setting.source)))
 }
 
-pub(super) fn login(args: &McpLoginArgs) -> Result<ExitCode, CliFault> {
+pub(super) fn login(args: &McpLoginArgs) -> Result<ExitCode, OperationFault> {
     let server = find_server(&args.name, &args.place)?;
     let done = crate::commands::block_on(async {
-        mcp::login(&server, &AddressPrinter).await.map_err(|fault| CliFault::failed(fault.to_string()))
+        mcp::login(&server, &AddressPrinter).await.map_err(|fault| OperationFault::failed(fault.to_string()))
     })?;
     let scopes =
         if done.scopes.is_empty() { String::new() } else { format!(", with {}", done.scopes.join(" ")) };
@@ -49,14 +49,14 @@ pub(super) fn login(args: &McpLoginArgs) -> Result<ExitCode, CliFault> {
 pub(super) fn forget_login(name: &str) {
     let Ok(server) = find_server(name, &WorkspaceArgs::default()) else { return };
     let _nothing_kept = crate::commands::block_on(async {
-        mcp::logout(&server).await.map_err(|fault| CliFault::failed(fault.to_string()))
+        mcp::logout(&server).await.map_err(|fault| OperationFault::failed(fault.to_string()))
     });
 }
 
-pub(super) fn logout(args: &McpLogoutArgs) -> Result<ExitCode, CliFault> {
+pub(super) fn logout(args: &McpLogoutArgs) -> Result<ExitCode, OperationFault> {
     let server = find_server(&args.name, &args.place)?;
     crate::commands::block_on(async {
-        mcp::logout(&server).await.map_err(|fault| CliFault::failed(fault.to_string()))
+        mcp::logout(&server).await.map_err(|fault| OperationFault::failed(fault.to_string()))
     })?;
     terminal::print_text(&format!("forgot what the login to `{}` gave", args.name))?;
     Ok(ExitCode::SUCCESS)

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use toolgate::mcp::{McpServers, ServerHealth};
 
 use crate::args::{McpGetArgs, McpListArgs, McpServerCommand, WorkspaceArgs};
-use crate::cli_fault::CliFault;
 use crate::compose::working_directory;
-use crate::config::{self, Config, ServerSetting, ServerTable, SourcedValue, UserDirs};
+use config::OperationFault;
+use config::{Config, ServerSetting, ServerTable, SourcedValue, UserDirs};
 use terminal::{FAINT, NAME};
 
-pub(crate) fn run(command: &McpServerCommand) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(command: &McpServerCommand) -> Result<ExitCode, OperationFault> {
     match command {
         McpServerCommand::List(args) => list_servers(args),
         McpServerCommand::Get(args) => show_server(args),
@@ -29,7 +29,7 @@ pub(crate) fn run(command: &McpServerCommand) -> Result<ExitCode, CliFault> {
     }
 }
 
-fn load_config(place: &WorkspaceArgs) -> Result<Config, CliFault> {
+fn load_config(place: &WorkspaceArgs) -> Result<Config, OperationFault> {
     config::load(&working_directory(place)?, &UserDirs::from_env()?, place)
 }
 
@@ -95,7 +95,7 @@ fn mask_query(url: &str) -> String {
     }
 }
 
-fn list_servers(args: &McpListArgs) -> Result<ExitCode, CliFault> {
+fn list_servers(args: &McpListArgs) -> Result<ExitCode, OperationFault> {
     let config = load_config(&args.place)?;
     if args.json {
         let one = |server: &SourcedValue<ServerSetting>| {
@@ -132,7 +132,7 @@ fn list_servers(args: &McpListArgs) -> Result<ExitCode, CliFault> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn show_server(args: &McpGetArgs) -> Result<ExitCode, CliFault> {
+fn show_server(args: &McpGetArgs) -> Result<ExitCode, OperationFault> {
     let config = load_config(&args.place)?;
     let server = find_by_name(&config, &args.name)?;
     if args.json {
@@ -170,7 +170,10 @@ fn masked_json(server: &ServerSetting) -> Value {
 }
 
 /// Finds a server by name. The error lists the configured names.
-fn find_by_name<'a>(config: &'a Config, name: &str) -> Result<&'a SourcedValue<ServerSetting>, CliFault> {
+fn find_by_name<'a>(
+    config: &'a Config,
+    name: &str,
+) -> Result<&'a SourcedValue<ServerSetting>, OperationFault> {
     config.servers.iter().find(|server| server.value.name == name).ok_or_else(|| {
         let known: Vec<String> =
             config.servers.iter().map(|server| format!("`{}`", server.value.name)).collect();
@@ -179,6 +182,6 @@ fn find_by_name<'a>(config: &'a Config, name: &str) -> Result<&'a SourcedValue<S
         } else {
             format!("there are {}", known.join(", "))
         };
-        CliFault::usage(format!("there is no server `{name}`; {known}"))
+        OperationFault::usage(format!("there is no server `{name}`; {known}"))
     })
 }

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use toolgate::mcp::{McpClientDeps, ServerEvent, ServerHealth, ServerObserver};
 
 use crate::args::McpTestArgs;
-use crate::cli_fault::CliFault;
 use crate::compose::working_directory;
-use crate::config::UserDirs;
 use crate::mcp_servers;
+use config::OperationFault;
+use config::UserDirs;
 use terminal::{FAINT, NAME};
 
 /// The start-up time of each server.
@@ -29,7 +29,7 @@ impl ServerObserver for StartTimes {
     }
 }
 
-pub(super) fn run(args: &McpTestArgs) -> Result<ExitCode, CliFault> {
+pub(super) fn run(args: &McpTestArgs) -> Result<ExitCode, OperationFault> {
     let mut config = super::load_config(&args.place)?;
     for name in &args.names {
         super::find_by_name(&config, name)?;

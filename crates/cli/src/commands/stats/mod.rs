@@ -9,17 +9,17 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::args::StatsArgs;
-use crate::cli_fault::CliFault;
 use crate::journals::resolve_session::{self, ResolvedSession};
 use crate::journals::timeline::{JournalEnding, SessionTimeline, describe_journal_fault};
 use crate::journals::truncate::TextTruncator;
+use config::OperationFault;
 
 use self::session_totals::SessionTotals;
 use self::table::TableStyle;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, OperationFault> {
     let directory = resolve_session::sessions_directory()?;
     let sessions = select_sessions(&directory, args)?;
     let mut totals = SessionTotals::default();
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, CliFault> {
                 totals.add(&timeline);
             }
             // The fault of an explicitly named session is an error.
-            Err(fault) if !args.sessions.is_empty() => return Err(CliFault::usage(fault.to_string())),
+            Err(fault) if !args.sessions.is_empty() => return Err(OperationFault::usage(fault.to_string())),
             Err(fault) => {
                 terminal::print_error(&format!(
                     "`{}` does not count: {}",
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, CliFault> {
     Ok(code)
 }
 
-fn select_sessions(directory: &Path, args: &StatsArgs) -> Result<Vec<ResolvedSession>, CliFault> {
+fn select_sessions(directory: &Path, args: &StatsArgs) -> Result<Vec<ResolvedSession>, OperationFault> {
     if !args.sessions.is_empty() {
         return args.sessions.iter().map(|word| resolve_session::resolve(directory, word)).collect();
     }

@@ -8,7 +8,7 @@ use toolgate::{CommandHook, EnvironmentPolicy, rules};
 
 use super::config_file::ConfigFile;
 use super::{SourcedValue, UserDirs};
-use crate::cli_fault::CliFault;
+use crate::operation_fault::OperationFault;
 
 const MAX_HOOKS: usize = 64;
 const MAX_NAME_CHARS: usize = 64;
@@ -30,7 +30,7 @@ pub(super) struct HookTable {
 
 /// A hook with all defaults filled in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct HookSetting {
+pub struct HookSetting {
     name: String,
     command: Vec<String>,
     on: Vec<HookTiming>,
@@ -61,7 +61,7 @@ enum HookFailureAction {
 
 impl HookTable {
     /// Validates the hooks of `file`.
-    pub(super) fn check_all(file: &ConfigFile) -> Result<(), CliFault> {
+    pub(super) fn check_all(file: &ConfigFile) -> Result<(), OperationFault> {
         let hooks = &file.content.hook;
         if let Some(one_more) = hooks.get(MAX_HOOKS) {
             let why = format!("more than {MAX_HOOKS} hooks are too many");
@@ -70,7 +70,7 @@ impl HookTable {
         hooks.iter().try_for_each(|hook| hook.check(file))
     }
 
-    fn check(&self, file: &ConfigFile) -> Result<(), CliFault> {
+    fn check(&self, file: &ConfigFile) -> Result<(), OperationFault> {
         let words = self.command.get_ref();
         if words.first().is_none_or(String::is_empty) || words.iter().any(|word| word.contains('\0')) {
             let why = "`command` must be a program and its arguments, e.g. `[\"python3\", \"~/guard.py\"]`";
@@ -162,7 +162,7 @@ fn expand_home(word: &str, dirs: &UserDirs) -> String {
 
 impl SourcedValue<HookSetting> {
     /// Returns the hook in the form that the engine runs.
-    pub(crate) fn to_command_hook(&self) -> CommandHook {
+    pub fn to_command_hook(&self) -> CommandHook {
         let HookSetting { name, command, on, tools, timeout_ms, on_failure, pass } = self.value.clone();
         let moment = |on: &HookTiming| match on {
             HookTiming::Before => toolgate::HookMoment::Before,

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags};
 
-use crate::config::UserDirs;
+use crate::UserDirs;
 
 /// Creates `directory` if it is missing. Refuses one that belongs to another user, is open to others or is a symlink.
-pub(crate) fn ensure_private_dir(directory: &Path) -> io::Result<()> {
+pub fn ensure_private_dir(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     if is_private_dir(directory)? {
         return Ok(());
@@ -20,7 +20,7 @@ pub(crate) fn ensure_private_dir(directory: &Path) -> io::Result<()> {
 }
 
 /// Reports whether this is a directory of this user with no access for others, and not a symlink.
-pub(crate) fn is_private_dir(directory: &Path) -> io::Result<bool> {
+pub fn is_private_dir(directory: &Path) -> io::Result<bool> {
     // `O_PATH` opens any file type without side effects.
     let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::PATH;
     let stat = rustix::fs::fstat(rustix::fs::open(directory, flags, Mode::empty())?)?;
@@ -29,7 +29,7 @@ pub(crate) fn is_private_dir(directory: &Path) -> io::Result<bool> {
 }
 
 /// Reports whether this is a socket of this user. No other file is connected to or removed.
-pub(crate) fn is_own_socket(path: &Path) -> bool {
+pub fn is_own_socket(path: &Path) -> bool {
     rustix::fs::lstat(path).is_ok_and(|stat| {
         let socket = FileType::from_raw_mode(stat.st_mode) == FileType::Socket;
         socket && stat.st_uid == rustix::process::geteuid().as_raw()
@@ -37,7 +37,7 @@ pub(crate) fn is_own_socket(path: &Path) -> bool {
 }
 
 /// Returns the directory of the servers' tokens.
-pub(crate) fn token_dir(dirs: &UserDirs) -> Option<PathBuf> {
+pub fn token_dir(dirs: &UserDirs) -> Option<PathBuf> {
     Some(dirs.state.as_ref()?.join("mcp"))
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn token_dir(dirs: &UserDirs) -> Option<PathBuf> {
 ///
 /// Not every client passes `XDG_RUNTIME_DIR` on, so a server may listen in another of these than a client would
 /// choose.
-pub(crate) fn approval_socket_dirs(dirs: &UserDirs) -> Vec<PathBuf> {
+pub fn approval_socket_dirs(dirs: &UserDirs) -> Vec<PathBuf> {
     let socket_dirs = ApprovalSocketDirs::from_env(dirs);
     let all = [socket_dirs.named, Some(socket_dirs.usual), socket_dirs.kept].into_iter().flatten();
     let mut unique_dirs: Vec<PathBuf> = Vec::new();
@@ -59,7 +59,7 @@ pub(crate) fn approval_socket_dirs(dirs: &UserDirs) -> Vec<PathBuf> {
 
 /// Returns the directory for a new approval socket: from the environment, else the usual one if it exists, else in
 /// the state directory.
-pub(crate) fn approval_socket_dir(dirs: &UserDirs) -> Option<PathBuf> {
+pub fn approval_socket_dir(dirs: &UserDirs) -> Option<PathBuf> {
     ApprovalSocketDirs::from_env(dirs).choose()
 }
 

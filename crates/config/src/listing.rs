@@ -12,14 +12,14 @@ use super::{
 
 /// One key with its value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ConfigRow {
-    pub(crate) key: Cow<'static, str>,
-    pub(crate) value: RowValue,
+pub struct ConfigRow {
+    pub key: Cow<'static, str>,
+    pub value: RowValue,
 }
 
 /// The value that is printed for a key.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum RowValue {
+pub enum RowValue {
     /// The key is not set.
     Unset,
     One(Value, SettingSource),
@@ -29,7 +29,7 @@ pub(crate) enum RowValue {
 
 impl Config {
     /// Returns every key with its values and their sources, in the order of the documentation.
-    pub(crate) fn rows(&self) -> Vec<ConfigRow> {
+    pub fn rows(&self) -> Vec<ConfigRow> {
         let ToolSettings { only, without, web_search, search, shell_type, apply_patch_tool_type, .. } =
             &self.tools;
         let streamable = &self.tools.use_experimental_streamable_shell_tool;
@@ -148,7 +148,7 @@ fn list_value(values: impl Iterator<Item = (Value, SettingSource)>) -> RowValue 
 
 impl ConfigRow {
     /// Returns the row as JSON, one object for each value.
-    pub(crate) fn to_json(&self) -> Vec<Value> {
+    pub fn to_json(&self) -> Vec<Value> {
         let one = |(value, source): &(Value, SettingSource)| json!({ "key": self.key, "value": value, "source": source.to_string() });
         match &self.value {
             RowValue::Unset => Vec::new(),

@@ -20,7 +20,7 @@ use super::{
     ApprovalMode, ConfinementTier, EnvInheritance, IntegerStyle, NetworkMode, SandboxMode, SettingSource,
     SourcedValue,
 };
-use crate::cli_fault::CliFault;
+use crate::operation_fault::OperationFault;
 
 /// Bytes of a configuration file at most.
 const MAX_BYTES: u64 = 1 << 20;
@@ -179,8 +179,8 @@ fn open_nonblocking(path: &Path, links: ConfigSymlinks) -> rustix::io::Result<Fi
 
 impl ConfigFile {
     /// Reads the file at `path`; `None` if it does not exist.
-    pub(super) fn read(path: &Path, links: ConfigSymlinks) -> Result<Option<Self>, CliFault> {
-        let broken = |why: &str| CliFault::usage(format!("{}: {why}", path.display()));
+    pub(super) fn read(path: &Path, links: ConfigSymlinks) -> Result<Option<Self>, OperationFault> {
+        let broken = |why: &str| OperationFault::usage(format!("{}: {why}", path.display()));
         let file = match open_nonblocking(path, links) {
             Ok(file) => file,
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
@@ -217,7 +217,7 @@ impl ConfigFile {
         Ok(Some(file))
     }
 
-    fn check(&self) -> Result<(), CliFault> {
+    fn check(&self) -> Result<(), OperationFault> {
         let limits = &self.content.limits;
         self.check_range("output_tokens", limits.output_tokens.as_ref(), OUTPUT_TOKENS_RANGE)?;
         self.check_range("call_timeout_ms", limits.call_timeout_ms.as_ref(), CALL_TIMEOUT_MS_RANGE)?;
@@ -239,7 +239,7 @@ impl ConfigFile {
         self.check_commands()
     }
 
-    fn check_confinement(&self) -> Result<(), CliFault> {
+    fn check_confinement(&self) -> Result<(), OperationFault> {
         let ConfinementTable {
             processes,
             memory_mb,
@@ -267,13 +267,13 @@ impl ConfigFile {
     }
 
     /// Parses a value of this file as a host.
-    pub(super) fn parse_host(&self, text: &Spanned<String>) -> Result<HostPattern, CliFault> {
+    pub(super) fn parse_host(&self, text: &Spanned<String>) -> Result<HostPattern, OperationFault> {
         text.get_ref()
             .parse()
             .map_err(|fault: HostPatternFault| self.fault_at(&text.span(), &fault.to_string()))
     }
 
-    fn check_commands(&self) -> Result<(), CliFault> {
+    fn check_commands(&self) -> Result<(), OperationFault> {
         let CommandsTable { pass, set, sessions, shell, .. } = &self.content.commands;
         self.check_range("sessions", sessions.as_ref(), SESSIONS_RANGE)?;
         let one_more = pass.get(MAX_PATTERNS).or(set.values().nth(MAX_PATTERNS));
@@ -306,7 +306,7 @@ impl ConfigFile {
         name: &str,
         value: Option<&Spanned<u64>>,
         range: RangeInclusive<u64>,
-    ) -> Result<(), CliFault> {
+    ) -> Result<(), OperationFault> {
         match value {
             Some(value) if !range.contains(value.get_ref()) => {
                 let why = format!("`{name}` must be from {} to {}", range.start(), range.end());
@@ -317,9 +317,9 @@ impl ConfigFile {
     }
 
     /// Builds an error at a position in the file.
-    pub(super) fn fault_at(&self, span: &Range<usize>, why: &str) -> CliFault {
+    pub(super) fn fault_at(&self, span: &Range<usize>, why: &str) -> OperationFault {
         let (line, column) = self.position(span);
-        CliFault::usage(format!("{}:{line}:{column}: {why}", self.path.display()))
+        OperationFault::usage(format!("{}:{line}:{column}: {why}", self.path.display()))
             .with_hint("`toolgate config --help` says what can be set")
     }
 

@@ -10,7 +10,7 @@ use super::{Config, SourcedValue};
 /// The shell tool that a model is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ShellName {
+pub enum ShellName {
     #[serde(alias = "streamable", alias = "exec_command")]
     UnifiedExec,
     ShellCommand,
@@ -24,7 +24,7 @@ pub(crate) enum ShellName {
 /// The form of `apply_patch` that a model is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum PatchForm {
+pub enum PatchForm {
     #[serde(alias = "custom")]
     Freeform,
     #[serde(alias = "json")]
@@ -43,7 +43,7 @@ pub(super) struct ModelTable {
 
 /// One such table with its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct ModelSetting {
+pub struct ModelSetting {
     name: String,
     #[serde(flatten)]
     said: FormSettings,
@@ -63,10 +63,10 @@ struct FormSettings {
 
 /// The forms that the configuration chooses for one model; the model's family decides the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct ToolForms {
-    pub(crate) shell: Option<ShellType>,
-    pub(crate) apply_patch: Option<ApplyPatchToolType>,
-    pub(crate) sees_images: Option<bool>,
+pub struct ToolForms {
+    pub shell: Option<ShellType>,
+    pub apply_patch: Option<ApplyPatchToolType>,
+    pub sees_images: Option<bool>,
 }
 
 impl ModelTable {
@@ -111,7 +111,7 @@ impl FormSettings {
 
 impl Config {
     /// Returns the forms for `model`: from the table with the longest matching name, else from `[tools]`.
-    pub(crate) fn tool_forms(&self, model: &str) -> ToolForms {
+    pub fn tool_forms(&self, model: &str) -> ToolForms {
         let own = self.models.iter().map(|table| &table.value).filter(|table| model.starts_with(&table.name));
         let own = own.max_by_key(|table| table.name.len());
         let said = own.map(|table| table.said).unwrap_or_default();

@@ -11,7 +11,7 @@ use toolgate::{EnvironmentPolicy, HostLocality};
 
 use super::config_file::ConfigFile;
 use super::{NetworkMode, SandboxMode, SourcedValue, UserDirs};
-use crate::cli_fault::CliFault;
+use crate::operation_fault::OperationFault;
 
 const MAX_SERVERS: usize = 256;
 const MAX_NAME_CHARS: usize = 64;
@@ -20,76 +20,76 @@ const TIMEOUT_SEC_RANGE: std::ops::RangeInclusive<f64> = 0.1..=86_400.0;
 /// A server as a file spells it.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct ServerTable {
+pub struct ServerTable {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) command: Option<String>,
+    pub command: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) args: Vec<String>,
+    pub args: Vec<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) env: BTreeMap<String, String>,
+    pub env: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) env_vars: Vec<String>,
+    pub env_vars: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) cwd: Option<String>,
+    pub cwd: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) sandbox: Option<SandboxMode>,
+    pub sandbox: Option<SandboxMode>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) network: Option<NetworkMode>,
+    pub network: Option<NetworkMode>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) writable: Vec<String>,
+    pub writable: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) url: Option<String>,
+    pub url: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) bearer_token_env_var: Option<String>,
+    pub bearer_token_env_var: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) http_headers: BTreeMap<String, String>,
+    pub http_headers: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) env_http_headers: BTreeMap<String, String>,
+    pub env_http_headers: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) scopes: Vec<String>,
+    pub scopes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) oauth: Option<OauthTable>,
+    pub oauth: Option<OauthTable>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) enabled: Option<bool>,
+    pub enabled: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) required: Option<bool>,
+    pub required: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) startup_timeout_sec: Option<f64>,
+    pub startup_timeout_sec: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) tool_timeout_sec: Option<f64>,
+    pub tool_timeout_sec: Option<f64>,
     /// One time limit for both: see [`ServerTable::startup_timeout`].
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) timeout_seconds: Option<f64>,
+    pub timeout_seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) enabled_tools: Option<Vec<String>>,
+    pub enabled_tools: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) disabled_tools: Vec<String>,
+    pub disabled_tools: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) approval: Option<ServerApproval>,
+    pub approval: Option<ServerApproval>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) tools: BTreeMap<String, ToolTable>,
+    pub tools: BTreeMap<String, ToolTable>,
 }
 
 /// The OAuth client that Toolgate is to the server's authorization server.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct OauthTable {
-    pub(crate) client_id: String,
+pub struct OauthTable {
+    pub client_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) client_secret_env_var: Option<String>,
+    pub client_secret_env_var: Option<String>,
 }
 
 /// Settings of one of the server's tools.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ToolTable {
-    pub(crate) approval: ServerApproval,
+pub struct ToolTable {
+    pub approval: ServerApproval,
 }
 
 /// The approval policy of the server's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ServerApproval {
+pub enum ServerApproval {
     Auto,
     Ask,
     Allow,
@@ -97,10 +97,10 @@ pub(crate) enum ServerApproval {
 
 /// A server table with its name.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct ServerSetting {
-    pub(crate) name: String,
+pub struct ServerSetting {
+    pub name: String,
     #[serde(flatten)]
-    pub(crate) table: ServerTable,
+    pub table: ServerTable,
 }
 
 impl PartialEq for ServerSetting {
@@ -113,14 +113,14 @@ impl PartialEq for ServerSetting {
 impl Eq for ServerSetting {}
 
 /// Reports whether a server may have this name.
-pub(crate) fn is_name(name: &str) -> bool {
+pub fn is_name(name: &str) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     (1..=MAX_NAME_CHARS).contains(&name.len()) && name.chars().all(plain)
 }
 
 impl ServerTable {
     /// Returns the first error in the table, if any.
-    pub(crate) fn find_fault(&self) -> Option<String> {
+    pub fn find_fault(&self) -> Option<String> {
         let only = |other: &str, keys: &[(&str, bool)]| {
             keys.iter()
                 .find(|(_, set)| *set)
@@ -194,20 +194,20 @@ impl ServerTable {
 
     /// Returns the time limit for starting the server. `timeout_seconds` can lengthen it and never shortens it: a
     /// program that `npx` or `uvx` downloads first takes longer to start than any of its calls.
-    pub(crate) fn startup_timeout(&self) -> Duration {
+    pub fn startup_timeout(&self) -> Duration {
         let longer = self.timeout_seconds.map(Duration::from_secs_f64);
         let default = longer.unwrap_or_default().max(STARTUP_TIMEOUT);
         self.startup_timeout_sec.map_or(default, Duration::from_secs_f64)
     }
 
     /// Returns the time limit of a call; `tool_timeout_sec` takes precedence over `timeout_seconds`.
-    pub(crate) fn tool_timeout(&self) -> Duration {
+    pub fn tool_timeout(&self) -> Duration {
         let seconds = self.tool_timeout_sec.or(self.timeout_seconds);
         seconds.map_or(TOOL_TIMEOUT, Duration::from_secs_f64)
     }
 
     /// Validates the servers of `file`.
-    pub(super) fn check_all(file: &ConfigFile) -> Result<(), CliFault> {
+    pub(super) fn check_all(file: &ConfigFile) -> Result<(), OperationFault> {
         let servers = &file.content.mcp_servers;
         if let Some(one_more) = servers.values().nth(MAX_SERVERS) {
             return Err(

@@ -10,7 +10,7 @@ use toolgate::{EnvironmentPolicy, HostPattern};
 
 use super::HostedSearchMode;
 use super::config_file::ConfigFile;
-use crate::cli_fault::CliFault;
+use crate::operation_fault::OperationFault;
 
 /// Default time limit of a search in seconds, and the permitted range.
 const DEFAULT_TIMEOUT_SECONDS: f64 = 20.0;
@@ -26,34 +26,34 @@ pub(crate) enum WebSearchKey {
 /// `[tools.web_search]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct WebSearchTable {
+pub struct WebSearchTable {
     /// The model provider's own search, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) hosted: Option<HostedSearchMode>,
+    pub hosted: Option<HostedSearchMode>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) command: Vec<String>,
+    pub command: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) tool: Option<String>,
+    pub tool: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) url: Option<String>,
+    pub url: Option<String>,
     /// For `command`: hosts that it may reach, and variables of the user that it gets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) hosts: Vec<String>,
+    pub hosts: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) env_vars: Vec<String>,
+    pub env_vars: Vec<String>,
     /// For `tool`: the names of its arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) query_argument: Option<String>,
+    pub query_argument: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) count_argument: Option<String>,
+    pub count_argument: Option<String>,
     /// For `url`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) bearer_token_env_var: Option<String>,
+    pub bearer_token_env_var: Option<String>,
     /// For `command` and `url`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) timeout_seconds: Option<f64>,
+    pub timeout_seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) approval: Option<SearchApproval>,
+    pub approval: Option<SearchApproval>,
 }
 
 impl Eq for WebSearchTable {}
@@ -61,7 +61,7 @@ impl Eq for WebSearchTable {}
 /// The approval policy of searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum SearchApproval {
+pub enum SearchApproval {
     /// Asks as for any other connection to its hosts.
     Ask,
     /// Never asks.
@@ -117,12 +117,12 @@ impl WebSearchTable {
     }
 
     /// Returns the time limit of a search.
-    pub(crate) fn timeout(&self) -> Duration {
+    pub fn timeout(&self) -> Duration {
         Duration::from_secs_f64(self.timeout_seconds.unwrap_or(DEFAULT_TIMEOUT_SECONDS))
     }
 
     /// Returns the server and the tool that answer searches.
-    pub(crate) fn server_tool(&self) -> Option<(&str, &str)> {
+    pub fn server_tool(&self) -> Option<(&str, &str)> {
         self.tool.as_deref().and_then(toolgate::mcp::by_path)
     }
 
@@ -174,7 +174,7 @@ impl WebSearchTable {
     }
 
     /// Validates the table of `file`.
-    pub(super) fn check(file: &ConfigFile) -> Result<(), CliFault> {
+    pub(super) fn check(file: &ConfigFile) -> Result<(), OperationFault> {
         let Some(key) = &file.content.tools.web_search else { return Ok(()) };
         let WebSearchKey::Table(table) = key.get_ref() else { return Ok(()) };
         match table.find_fault() {

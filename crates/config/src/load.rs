@@ -15,34 +15,34 @@ use super::{
     ApprovalMode, CandidateState, Config, ConfigCandidate, ConfinementTier, EnvInheritance, HostedSearchMode,
     INVALID_SOCKET, NetworkMode, SandboxMode, SettingSource, SourcedValue, is_socket_name,
 };
-use crate::args::{ConfinementArgs, WorkspaceArgs};
-use crate::cli_fault::CliFault;
+use crate::flags::{ConfinementArgs, WorkspaceArgs};
+use crate::operation_fault::OperationFault;
 
 /// The project's file.
-pub(crate) const PROJECT_FILE: &str = "toolgate.toml";
+pub const PROJECT_FILE: &str = "toolgate.toml";
 /// The user's file; both names are tried, and only one may exist.
 const USER_FILES: [&str; 2] = ["config.toml", "toolgate.toml"];
 
 /// The user's own directories.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct UserDirs {
-    pub(crate) home: Option<PathBuf>,
+pub struct UserDirs {
+    pub home: Option<PathBuf>,
     /// Configuration.
-    pub(crate) config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
     /// State that is kept across sessions.
-    pub(crate) state: Option<PathBuf>,
+    pub state: Option<PathBuf>,
     /// Session journals.
-    pub(crate) sessions: Option<PathBuf>,
+    pub sessions: Option<PathBuf>,
 }
 
 impl UserDirs {
     /// Reads the directories from `TOOLGATE_HOME`, else the XDG variables, else the home directory.
-    pub(crate) fn from_env() -> Result<Self, CliFault> {
+    pub fn from_env() -> Result<Self, OperationFault> {
         let home = std::env::home_dir().filter(|home| home.is_absolute());
         if let Some(own) = std::env::var_os("TOOLGATE_HOME").map(PathBuf::from) {
             if !own.is_absolute() {
                 let wrong = format!("TOOLGATE_HOME is `{}`; it must be a whole path", own.display());
-                return Err(CliFault::usage(wrong));
+                return Err(OperationFault::usage(wrong));
             }
             let sessions = Some(own.join("sessions"));
             return Ok(Self { home, state: Some(own.join("state")), sessions, config: Some(own) });
@@ -60,7 +60,7 @@ impl UserDirs {
 }
 
 /// Loads the configuration for work in `cwd`.
-pub(crate) fn load(cwd: &Path, dirs: &UserDirs, flags: &WorkspaceArgs) -> Result<Config, CliFault> {
+pub fn load(cwd: &Path, dirs: &UserDirs, flags: &WorkspaceArgs) -> Result<Config, OperationFault> {
     let mut config = Config::built_in();
     if let Some(file) = read_user_file(dirs, &mut config.candidates)? {
         config.apply_user_file(&file);
@@ -93,9 +93,9 @@ pub(crate) fn load(cwd: &Path, dirs: &UserDirs, flags: &WorkspaceArgs) -> Result
 }
 
 /// Returns the path of the user's file, whether or not it exists.
-pub(crate) fn user_config_path(dirs: &UserDirs) -> Result<PathBuf, CliFault> {
+pub fn user_config_path(dirs: &UserDirs) -> Result<PathBuf, OperationFault> {
     let missing =
-        || CliFault::usage("there is no home to keep a configuration in; set HOME or TOOLGATE_HOME");
+        || OperationFault::usage("there is no home to keep a configuration in; set HOME or TOOLGATE_HOME");
     let directory = dirs.config.as_ref().ok_or_else(missing)?;
     let there =
         USER_FILES.iter().map(|name| directory.join(name)).find(|path| path.symlink_metadata().is_ok());
@@ -105,7 +105,7 @@ pub(crate) fn user_config_path(dirs: &UserDirs) -> Result<PathBuf, CliFault> {
 fn read_user_file(
     dirs: &UserDirs,
     candidates: &mut Vec<ConfigCandidate>,
-) -> Result<Option<ConfigFile>, CliFault> {
+) -> Result<Option<ConfigFile>, OperationFault> {
     let Some(directory) = &dirs.config else { return Ok(None) };
     let mut found = None;
     for name in USER_FILES {
@@ -114,7 +114,7 @@ fn read_user_file(
         if file.is_some() && found.is_some() {
             let [one, other] = USER_FILES;
             let both = format!("`{}` holds both `{one}` and `{other}`; keep one", directory.display());
-            return Err(CliFault::usage(both));
+            return Err(OperationFault::usage(both));
         }
         candidates.push(ConfigCandidate {
             path,
@@ -131,7 +131,7 @@ fn read_user_file(
 fn read_project_files(
     cwd: &Path,
     candidates: &mut Vec<ConfigCandidate>,
-) -> Result<Vec<ConfigFile>, CliFault> {
+) -> Result<Vec<ConfigFile>, OperationFault> {
     let mut files = Vec::new();
     for (path, whose) in paths_at_or_above(cwd, Path::new(PROJECT_FILE)) {
         match whose {
@@ -179,7 +179,11 @@ pub(super) fn paths_at_or_above(cwd: &Path, name: &Path) -> Vec<(PathBuf, FileOw
 }
 
 /// Rejects a project file that would give tools more than the user does.
-fn check_narrows_only(file: &ConfigFile, dirs: &UserDirs, required: ConfinementTier) -> Result<(), CliFault> {
+fn check_narrows_only(
+    file: &ConfigFile,
+    dirs: &UserDirs,
+    required: ConfinementTier,
+) -> Result<(), OperationFault> {
     let ConfigTables { sandbox, files, tools, commands, .. } = &file.content;
     let sandbox = sandbox.as_ref().filter(|sandbox| *sandbox.get_ref() > SandboxMode::ReadOnly);
     let sandbox = sandbox.map(|sandbox| (sandbox.span(), "sandbox"));
@@ -253,7 +257,7 @@ impl super::ConfinementSettings {
 
 impl Config {
     /// Applies the confinement flags.
-    fn apply_flags(&mut self, cwd: &Path, flags: &ConfinementArgs) -> Result<(), CliFault> {
+    fn apply_flags(&mut self, cwd: &Path, flags: &ConfinementArgs) -> Result<(), OperationFault> {
         let at = |flag| {
             move |path: &PathBuf| SourcedValue { value: cwd.join(path), source: SettingSource::Flag(flag) }
         };
@@ -278,7 +282,7 @@ impl Config {
         ours.hosts.extend(flags.host.iter().map(host));
         for name in &flags.unix_socket {
             if !is_socket_name(name) {
-                return Err(CliFault::usage(format!("--unix-socket {name}: {INVALID_SOCKET}")));
+                return Err(OperationFault::usage(format!("--unix-socket {name}: {INVALID_SOCKET}")));
             }
             let source = SettingSource::Flag("--unix-socket");
             ours.unix_sockets.push(SourcedValue { value: name.clone(), source });
@@ -367,7 +371,7 @@ impl Config {
     }
 
     /// Applies the keys that only the user's own file may set.
-    fn apply_user_only_keys(&mut self, file: &ConfigFile, dirs: &UserDirs) -> Result<(), CliFault> {
+    fn apply_user_only_keys(&mut self, file: &ConfigFile, dirs: &UserDirs) -> Result<(), OperationFault> {
         let ConfigTables { tools, files, commands, confinement, .. } = &file.content;
         let absolute = |root: &String| match (root.strip_prefix("~/"), &dirs.home) {
             (Some(rest), Some(home)) => home.join(rest),

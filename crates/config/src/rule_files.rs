@@ -10,13 +10,13 @@ use super::load::{FileOwner, UserDirs, paths_at_or_above};
 /// The machine's file, for all of its users.
 const SYSTEM: &str = "/etc/toolgate/rules.toml";
 /// The user's file, in their configuration directory.
-pub(crate) const USER: &str = "rules.toml";
+pub const USER: &str = "rules.toml";
 /// The project's file, at and above the working directory.
 const PROJECT: &str = ".toolgate/rules.toml";
 
 /// Returns the rules files for work in `cwd`: the machine's and the user's, existing or not, and the project's
 /// existing ones, outermost first. Above `cwd` the same ownership rule applies as for the project's configuration.
-pub(crate) fn rule_files(cwd: &Path, dirs: &UserDirs) -> Vec<(RuleLayer, PathBuf)> {
+pub fn rule_files(cwd: &Path, dirs: &UserDirs) -> Vec<(RuleLayer, PathBuf)> {
     let system = (RuleLayer::System, PathBuf::from(SYSTEM));
     let user = dirs.config.as_ref().map(|config| (RuleLayer::User, config.join(USER)));
     let is_there = |(path, whose): (PathBuf, FileOwner)| {

@@ -3,10 +3,13 @@
 //! A project's file comes with the project and is untrusted. It may narrow what tools can do, never widen it.
 
 mod config_file;
+pub mod flags;
 mod hook;
 mod listing;
 mod load;
 mod mcp_server;
+mod operation_fault;
+pub mod private_dirs;
 mod rule_files;
 mod tool_forms;
 mod web_search;
@@ -19,15 +22,16 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use toolgate::HostPattern;
 
-pub(crate) use listing::{ConfigRow, RowValue};
-pub(crate) use load::{PROJECT_FILE, UserDirs, load, user_config_path};
-pub(crate) use mcp_server::{ServerApproval, ServerSetting, ServerTable, is_name as is_server_name};
-pub(crate) use rule_files::{USER as USER_RULES, rule_files};
-pub(crate) use tool_forms::ToolForms;
-pub(crate) use web_search::{SearchApproval, WebSearchTable};
+pub use listing::{ConfigRow, RowValue};
+pub use load::{PROJECT_FILE, UserDirs, load, user_config_path};
+pub use mcp_server::{ServerApproval, ServerSetting, ServerTable, is_name as is_server_name};
+pub use operation_fault::{FaultKind, OperationFault};
+pub use rule_files::{USER as USER_RULES, rule_files};
+pub use tool_forms::ToolForms;
+pub use web_search::{SearchApproval, WebSearchTable};
 
 /// Every key with an example, as `toolgate config --help` and docs/configuration.md show it.
-pub(crate) const EXAMPLE: &str = include_str!("example.toml");
+pub const EXAMPLE: &str = include_str!("example.toml");
 
 /// Default limit of command sessions that run at a time.
 const DEFAULT_SESSIONS: usize = 64;
@@ -41,9 +45,9 @@ fn is_socket_name(name: &str) -> bool {
 
 /// A value and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SourcedValue<T> {
-    pub(crate) value: T,
-    pub(crate) source: SettingSource,
+pub struct SourcedValue<T> {
+    pub value: T,
+    pub source: SettingSource,
 }
 
 impl<T> SourcedValue<T> {
@@ -54,7 +58,7 @@ impl<T> SourcedValue<T> {
 
 /// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum SettingSource {
+pub enum SettingSource {
     BuiltIn,
     File { path: PathBuf, line: usize },
     Flag(&'static str),
@@ -72,68 +76,68 @@ impl fmt::Display for SettingSource {
 
 /// Every setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Config {
-    pub(crate) model: SourcedValue<Option<String>>,
-    pub(crate) sandbox: SourcedValue<SandboxMode>,
-    pub(crate) approval: SourcedValue<ApprovalMode>,
-    pub(crate) tools: ToolSettings,
-    pub(crate) models: Vec<SourcedValue<tool_forms::ModelSetting>>,
-    pub(crate) files: FileSettings,
-    pub(crate) commands: CommandSettings,
-    pub(crate) confinement: ConfinementSettings,
-    pub(crate) limits: LimitSettings,
-    pub(crate) integers: SourcedValue<IntegerStyle>,
-    pub(crate) hooks: Vec<SourcedValue<hook::HookSetting>>,
-    pub(crate) servers: Vec<SourcedValue<ServerSetting>>,
-    pub(crate) candidates: Vec<ConfigCandidate>,
+pub struct Config {
+    pub model: SourcedValue<Option<String>>,
+    pub sandbox: SourcedValue<SandboxMode>,
+    pub approval: SourcedValue<ApprovalMode>,
+    pub tools: ToolSettings,
+    pub models: Vec<SourcedValue<tool_forms::ModelSetting>>,
+    pub files: FileSettings,
+    pub commands: CommandSettings,
+    pub confinement: ConfinementSettings,
+    pub limits: LimitSettings,
+    pub integers: SourcedValue<IntegerStyle>,
+    pub hooks: Vec<SourcedValue<hook::HookSetting>>,
+    pub servers: Vec<SourcedValue<ServerSetting>>,
+    pub candidates: Vec<ConfigCandidate>,
 }
 
 /// The tool selection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ToolSettings {
+pub struct ToolSettings {
     /// Each list narrows the one before it.
-    pub(crate) only: Vec<SourcedValue<Vec<String>>>,
-    pub(crate) without: Vec<SourcedValue<String>>,
-    pub(crate) web_search: SourcedValue<HostedSearchMode>,
-    pub(crate) shell_type: SourcedValue<Option<tool_forms::ShellName>>,
-    pub(crate) apply_patch_tool_type: SourcedValue<Option<tool_forms::PatchForm>>,
-    pub(crate) use_experimental_streamable_shell_tool: SourcedValue<Option<bool>>,
+    pub only: Vec<SourcedValue<Vec<String>>>,
+    pub without: Vec<SourcedValue<String>>,
+    pub web_search: SourcedValue<HostedSearchMode>,
+    pub shell_type: SourcedValue<Option<tool_forms::ShellName>>,
+    pub apply_patch_tool_type: SourcedValue<Option<tool_forms::PatchForm>>,
+    pub use_experimental_streamable_shell_tool: SourcedValue<Option<bool>>,
     /// The user's own web search.
-    pub(crate) search: Option<SourcedValue<WebSearchTable>>,
+    pub search: Option<SourcedValue<WebSearchTable>>,
 }
 
 /// The paths that tools may read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FileSettings {
-    pub(crate) read_roots: Vec<SourcedValue<PathBuf>>,
-    pub(crate) deny_read: Vec<SourcedValue<String>>,
-    pub(crate) deny_read_defaults: SourcedValue<bool>,
+pub struct FileSettings {
+    pub read_roots: Vec<SourcedValue<PathBuf>>,
+    pub deny_read: Vec<SourcedValue<String>>,
+    pub deny_read_defaults: SourcedValue<bool>,
 }
 
 /// The environment and the shell of commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct CommandSettings {
-    pub(crate) inherit: SourcedValue<EnvInheritance>,
-    pub(crate) pass: Vec<SourcedValue<String>>,
+pub struct CommandSettings {
+    pub inherit: SourcedValue<EnvInheritance>,
+    pub pass: Vec<SourcedValue<String>>,
     /// Names and values.
-    pub(crate) set: Vec<SourcedValue<(String, String)>>,
-    pub(crate) sessions: SourcedValue<usize>,
+    pub set: Vec<SourcedValue<(String, String)>>,
+    pub sessions: SourcedValue<usize>,
     /// The user's own shell if unset.
-    pub(crate) shell: SourcedValue<Option<PathBuf>>,
+    pub shell: SourcedValue<Option<PathBuf>>,
 }
 
 /// Limits of tool calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LimitSettings {
-    pub(crate) output_tokens: SourcedValue<usize>,
-    pub(crate) call_timeout_ms: SourcedValue<u64>,
-    pub(crate) parallel: SourcedValue<usize>,
+pub struct LimitSettings {
+    pub output_tokens: SourcedValue<usize>,
+    pub call_timeout_ms: SourcedValue<u64>,
+    pub parallel: SourcedValue<usize>,
 }
 
 /// The sandbox mode of tools, the strictest first. The doc comments are help texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum SandboxMode {
+pub enum SandboxMode {
     /// Commands run in the sandbox and write only to a private /tmp
     ReadOnly,
     /// Commands run in the sandbox and write below the working directory (also: restricted)
@@ -151,7 +155,7 @@ pub(crate) enum SandboxMode {
 /// The cases in which the user is asked. The doc comments are help texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum ApprovalMode {
+pub enum ApprovalMode {
     /// Before everything except reads in the sandbox and calls that a rule allows
     Untrusted,
     /// As on-request, but a request to leave the sandbox is tried inside first
@@ -171,7 +175,7 @@ pub(crate) enum ApprovalMode {
 /// The network access of confined commands, the strictest first. The doc comments are help texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum NetworkMode {
+pub enum NetworkMode {
     /// None
     Off,
     /// Commands of this session, over a private loopback
@@ -183,7 +187,7 @@ pub(crate) enum NetworkMode {
 /// A sandbox tier, the weakest first. The doc comments are help texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum ConfinementTier {
+pub enum ConfinementTier {
     /// No layer
     Nothing,
     /// A system call filter
@@ -196,26 +200,26 @@ pub(crate) enum ConfinementTier {
 
 /// The confinement of commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ConfinementSettings {
-    pub(crate) writable: Vec<SourcedValue<PathBuf>>,
-    pub(crate) read_only: Vec<SourcedValue<PathBuf>>,
-    pub(crate) network: SourcedValue<NetworkMode>,
-    pub(crate) hosts: Vec<SourcedValue<HostPattern>>,
-    pub(crate) unix_sockets: Vec<SourcedValue<String>>,
-    pub(crate) tier: SourcedValue<ConfinementTier>,
-    pub(crate) require: SourcedValue<ConfinementTier>,
-    pub(crate) processes: SourcedValue<Option<u64>>,
-    pub(crate) memory_mb: SourcedValue<Option<u64>>,
-    pub(crate) file_size_mb: SourcedValue<Option<u64>>,
-    pub(crate) open_files: SourcedValue<Option<u64>>,
-    pub(crate) tmp_mb: SourcedValue<Option<u64>>,
-    pub(crate) shm_mb: SourcedValue<Option<u64>>,
+pub struct ConfinementSettings {
+    pub writable: Vec<SourcedValue<PathBuf>>,
+    pub read_only: Vec<SourcedValue<PathBuf>>,
+    pub network: SourcedValue<NetworkMode>,
+    pub hosts: Vec<SourcedValue<HostPattern>>,
+    pub unix_sockets: Vec<SourcedValue<String>>,
+    pub tier: SourcedValue<ConfinementTier>,
+    pub require: SourcedValue<ConfinementTier>,
+    pub processes: SourcedValue<Option<u64>>,
+    pub memory_mb: SourcedValue<Option<u64>>,
+    pub file_size_mb: SourcedValue<Option<u64>>,
+    pub open_files: SourcedValue<Option<u64>>,
+    pub tmp_mb: SourcedValue<Option<u64>>,
+    pub shm_mb: SourcedValue<Option<u64>>,
 }
 
 /// The part of the user's environment that a command inherits; the strictest comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum EnvInheritance {
+pub enum EnvInheritance {
     None,
     Core,
     All,
@@ -224,7 +228,7 @@ pub(crate) enum EnvInheritance {
 /// The way integers are described to the model's API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum IntegerStyle {
+pub enum IntegerStyle {
     Keep,
     Number,
 }
@@ -232,7 +236,7 @@ pub(crate) enum IntegerStyle {
 /// The mode of the model provider's own web search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum HostedSearchMode {
+pub enum HostedSearchMode {
     Off,
     Cached,
     Live,
@@ -240,15 +244,15 @@ pub(crate) enum HostedSearchMode {
 
 /// A configuration file that was looked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct ConfigCandidate {
-    pub(crate) path: PathBuf,
-    pub(crate) found: CandidateState,
+pub struct ConfigCandidate {
+    pub path: PathBuf,
+    pub found: CandidateState,
 }
 
 /// The state of such a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum CandidateState {
+pub enum CandidateState {
     Read,
     NotThere,
     /// Above the working directory and owned by another user, so ignored.
@@ -315,7 +319,7 @@ impl Config {
 
 impl CommandSettings {
     /// Adds a variable from a flag: `NAME` passes the user's own, `NAME=VALUE` sets one.
-    pub(crate) fn add_variable(&mut self, named: &str) {
+    pub fn add_variable(&mut self, named: &str) {
         let source = SettingSource::Flag("--env");
         match named.split_once('=') {
             Some((name, value)) => {
@@ -328,13 +332,13 @@ impl CommandSettings {
 
 impl ToolSettings {
     /// Returns the tools that every `only` list names; `None` if there is no such list.
-    pub(crate) fn allowed_names(&self) -> Option<BTreeSet<String>> {
+    pub fn allowed_names(&self) -> Option<BTreeSet<String>> {
         let sets = self.only.iter().map(|only| only.value.iter().cloned().collect::<BTreeSet<_>>());
         sets.reduce(|one, other| one.intersection(&other).cloned().collect())
     }
 
     /// Returns the source of the setting that names the tool `name`.
-    pub(crate) fn source_naming(&self, name: &str) -> Option<&SettingSource> {
+    pub fn source_naming(&self, name: &str) -> Option<&SettingSource> {
         let only = self.only.iter().find(|only| only.value.iter().any(|one| one == name));
         let without = self.without.iter().find(|one| one.value == name);
         only.map(|only| &only.source).or(without.map(|without| &without.source))

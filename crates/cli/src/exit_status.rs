@@ -1,0 +1,31 @@
+//! Exit statuses of the program, and the report of an error that ends it.
+
+use std::process::ExitCode;
+
+use config::{FaultKind, OperationFault};
+
+/// The exit status for a wrong command line, configuration or call.
+pub(crate) const USAGE: u8 = 2;
+/// The exit status when a command could not be confined, and so was not run.
+pub(crate) const UNCONFINED: u8 = 125;
+/// The exit status after Ctrl-C, as shells give it.
+pub(crate) const INTERRUPTED: u8 = 130;
+/// The exit status after SIGTERM, as shells give it.
+pub(crate) const TERMINATED: u8 = 143;
+/// The exit status when an operation fails for reasons outside the command line.
+const FAILED: u8 = 1;
+
+/// Prints the error and its hint, and returns the exit status.
+pub(crate) fn report_fault(fault: &OperationFault) -> ExitCode {
+    let status = match fault.kind() {
+        FaultKind::Usage | FaultKind::Busy => USAGE,
+        FaultKind::Unconfined => UNCONFINED,
+        FaultKind::Failed => FAILED,
+        FaultKind::ReaderGone => return ExitCode::SUCCESS,
+    };
+    terminal::print_error(fault.message());
+    if let Some(hint) = fault.hint() {
+        terminal::print_hint(hint);
+    }
+    ExitCode::from(status)
+}
