@@ -1,24 +1,15 @@
 //! The `toolgate` command: parses the command line, loads the configuration and runs a subcommand.
 
-mod absent_tools;
-mod approve;
 mod args;
 mod commands;
-mod compose;
-mod configured_confinement;
-mod confinement_warnings;
 mod exit_status;
 mod journals;
 mod listen_address;
-mod mcp_servers;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod peer_check;
-mod session;
-mod spill_store;
+mod terminal_approver;
 mod terminal_elicitation;
-mod turn_diff_store;
-mod web_search;
 
 use std::process::ExitCode;
 

@@ -14,7 +14,8 @@ use tokio::sync::{OwnedMutexGuard, oneshot};
 use toolgate::BoxFuture;
 use toolgate::mcp::{Elicitation, ElicitationAnswer, ElicitationKind, Elicitor};
 
-use crate::approve::{TerminalApprover, quote_lines, terminal_lock};
+use crate::terminal_approver::{TerminalApprover, terminal_lock};
+use session::approval::quote_lines;
 use terminal::to_one_line;
 
 /// Elicits values at the terminal.

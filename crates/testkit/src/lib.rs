@@ -5,6 +5,7 @@ mod install;
 pub mod node;
 mod not_run;
 pub mod python;
+mod sample_questions;
 mod signals;
 mod test_approver;
 mod test_dirs;
@@ -14,6 +15,7 @@ mod workspace;
 
 pub use committed_file::assert_committed;
 pub use not_run::not_run;
+pub use sample_questions::{approval_gate, question_for, script_intent};
 pub use signals::restore_signals;
 pub use test_approver::TestApprover;
 pub use test_dirs::{

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use agent::TurnLimits;
 use clap::Args;
+use session::choose_model::ModelLocation;
 
 use super::{PipeWire, WorkspaceArgs};
 
@@ -66,6 +68,22 @@ pub(crate) struct ModelArgs {
     /// Context length of the model (default: 200000); a longer conversation is shortened
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1000..))]
     pub(crate) context: Option<u64>,
+}
+
+impl ModelArgs {
+    /// Returns the location of the model.
+    pub(crate) fn location(&self) -> ModelLocation {
+        let wire = self.wire.map(|wire| wire.dialect());
+        ModelLocation { wire, base_url: self.base_url.clone(), script: self.script.clone() }
+    }
+
+    /// Returns the limits of the model's work.
+    pub(crate) fn limits(&self) -> TurnLimits {
+        let built_in = TurnLimits::default();
+        let rounds = self.max_turns.and_then(|rounds| usize::try_from(rounds).ok());
+        let context = self.context.unwrap_or(built_in.context);
+        TurnLimits { rounds: rounds.unwrap_or(built_in.rounds), context, ..built_in }
+    }
 }
 
 /// Watch a scripted model fix a broken project, in ten seconds and without a key

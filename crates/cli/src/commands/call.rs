@@ -1,7 +1,6 @@
 //! `toolgate call`: makes one tool call and prints the answer.
 
 use std::io::Read;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,18 +16,15 @@ use toolgate::{
     ToolErrorKind, ToolHandler, ToolNotice, ToolOutput, Toolgate,
 };
 
-use crate::approve::TerminalApprover;
 use crate::args::{CallArgs, OutputFormat};
-use crate::compose::compose;
 use crate::exit_status::{INTERRUPTED, TERMINATED, USAGE};
-use crate::mcp_servers::{self, ServerNotices};
+use crate::terminal_approver::TerminalApprover;
 use crate::terminal_elicitation::TerminalElicitor;
-use crate::turn_diff_store::TurnDiffRecorder;
 use config::OperationFault;
 use config::UserDirs;
-
-/// The prefix of server tools.
-const SERVER_TOOL_PREFIX: &str = "mcp__";
+use session::compose::compose;
+use session::mcp_servers::{self, ServerNotices};
+use session::turn_diff_store::TurnDiffRecorder;
 
 pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, OperationFault> {
     let call = ToolCall::function("call", args.name.as_str(), read_arguments(args)?);
@@ -90,10 +86,10 @@ impl WantedServers {
     /// Returns the servers that `call` needs. `search` is the server whose tool answers web searches.
     fn for_call(call: &ToolCall, search: Option<&str>) -> Self {
         let name = call.name.as_str();
-        match (search, needs_servers(name)) {
+        match (search, mcp_servers::needs_servers(name)) {
             (Some(server), _) if name == WebSearchTool::NAME => Self::One(server.to_owned()),
             (_, false) => Self::None,
-            (_, true) if is_server_tool(name) => Self::MayHave(name.to_owned()),
+            (_, true) if mcp_servers::is_server_tool(name) => Self::MayHave(name.to_owned()),
             (_, true) => {
                 let arguments: Value = serde_json::from_str(&call.payload.arguments()).unwrap_or_default();
                 arguments["server"].as_str().map_or(Self::All, |server| Self::One(server.to_owned()))
@@ -118,22 +114,6 @@ impl WantedServers {
             Self::MayHave(name) => mcp::may_belong_to(name, server),
         }
     }
-}
-
-/// Returns true if the tool `name` may belong to that server, or is a tool for all servers.
-pub(super) fn may_belong_to_server(name: &str, server: &str) -> bool {
-    !is_server_tool(name) || mcp::may_belong_to(name, server)
-}
-
-/// Returns true if `name` denotes one tool of one server.
-fn is_server_tool(name: &str) -> bool {
-    name.starts_with(SERVER_TOOL_PREFIX) || mcp::by_path(name).is_some()
-}
-
-/// Returns true if a tool needs servers to be started.
-pub(super) fn needs_servers(name: &str) -> bool {
-    let stands_in = [mcp::CALL_TOOL, mcp::READ_RESOURCE].as_flattened().contains(&name);
-    is_server_tool(name) || stands_in || name.contains("mcp_resource") || name == "tool_search"
 }
 
 /// The latest progress message of the tool.
@@ -201,7 +181,7 @@ fn start_turn_recorder(
     call: &ToolCall,
 ) -> Result<Option<TurnDiffRecorder>, OperationFault> {
     let found = toolgate.router().registry().tool_for_call(call);
-    let theirs = is_server_tool(&call.name) || mcp::CALL_TOOL.contains(&call.name.as_str());
+    let theirs = mcp_servers::is_server_tool(&call.name) || mcp::CALL_TOOL.contains(&call.name.as_str());
     let changes = theirs || found.is_ok_and(|tool| tool.lane() == Lane::Exclusive);
     // Without a state directory the diff could not be stored, so it is not computed.
     let state = UserDirs::from_env()?.state.filter(|_| changes);
@@ -211,22 +191,8 @@ fn start_turn_recorder(
 fn read_arguments(args: &CallArgs) -> Result<String, OperationFault> {
     match (&args.json, &args.input) {
         (Some(json), _) => Ok(json.clone()),
-        (None, Some(file)) => read_file_or_stdin(file),
+        (None, Some(file)) => session::read_file_or_stdin(file),
         (None, None) => Ok(String::new()),
-    }
-}
-
-pub(super) fn read_file_or_stdin(file: &Path) -> Result<String, OperationFault> {
-    let mut text = String::new();
-    let read = if file == Path::new("-") {
-        std::io::stdin().read_to_string(&mut text)
-    } else {
-        #[expect(clippy::disallowed_methods, reason = "the user named this file, not a model")]
-        std::fs::File::open(file).and_then(|mut file| file.read_to_string(&mut text))
-    };
-    match read {
-        Ok(_) => Ok(text),
-        Err(error) => Err(OperationFault::usage(format!("`{}` cannot be read: {error}", file.display()))),
     }
 }
 

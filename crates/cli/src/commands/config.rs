@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::args::ConfigArgs;
-use crate::compose::working_directory;
 use config::OperationFault;
 use config::{CandidateState, ConfigRow, RowValue, SettingSource, UserDirs};
+use session::compose::working_directory;
 use terminal::{FAINT, NAME};
 
 pub(crate) fn run(args: &ConfigArgs) -> Result<ExitCode, OperationFault> {

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::args::DiffArgs;
-use crate::turn_diff_store;
 use config::OperationFault;
 use config::UserDirs;
+use session::turn_diff_store;
 
 pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, OperationFault> {
     let directory = args.cwd.clone().unwrap_or_else(|| ".".into());

@@ -19,9 +19,9 @@ use toolgate::patch::{
 use toolgate::{MachineLookup, host_file_by_name};
 
 use crate::args::{self, PatchFormat};
-use crate::turn_diff_store;
 use config::OperationFault;
 use config::UserDirs;
+use session::turn_diff_store;
 
 /// Maximum size of a patch in bytes.
 const MAX_PATCH_BYTES: u64 = 64 << 20;

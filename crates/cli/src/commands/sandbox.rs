@@ -13,11 +13,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use toolgate::{CommandSandbox, Denial, SandboxFault};
 
 use crate::args::SandboxArgs;
-use crate::compose::compose_with;
-use crate::confinement_warnings;
 use crate::exit_status::UNCONFINED;
 use config::OperationFault;
 use config::SettingSource;
+use session::compose::compose_with;
+use session::confinement_warnings;
 
 /// Exit statuses by shell convention: the program cannot be executed, or is not found.
 const NOT_EXECUTABLE: u8 = 126;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use agent::{ScriptedBackend, ScriptedModelServer as Server, ScriptedTurn};
+use agent::{ScriptedBackend, ScriptedModelServer as Server};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate::wire::Dialect;
@@ -14,7 +14,7 @@ use crate::args::ScriptServerArgs;
 use config::OperationFault;
 
 pub(crate) fn run(args: &ScriptServerArgs) -> Result<ExitCode, OperationFault> {
-    let turns = read_script(&args.file)?;
+    let turns = session::choose_model::read_script(&args.file)?;
     let log = args.log.as_deref().map(open_for_append).transpose()?;
     let log = Arc::new(Mutex::new(log));
     super::block_on(async {
@@ -32,13 +32,6 @@ pub(crate) fn run(args: &ScriptServerArgs) -> Result<ExitCode, OperationFault> {
         }
         Ok(ExitCode::SUCCESS)
     })
-}
-
-/// Reads a script.
-pub(crate) fn read_script(file: &Path) -> Result<Vec<ScriptedTurn>, OperationFault> {
-    let text = super::call::read_file_or_stdin(file)?;
-    ScriptedTurn::parse_script(&text)
-        .map_err(|fault| OperationFault::usage(format!("{}: {fault}", file.display())))
 }
 
 fn open_for_append(file: &Path) -> Result<std::fs::File, OperationFault> {

@@ -9,11 +9,11 @@ use toolgate::mcp::{self, McpClientDeps};
 use toolgate::wire::{ApiCompat, Dialect, mcp_tools};
 use toolgate::{JsonSchema, ToolCall, ToolSpec, Toolgate};
 
-use super::call::{may_belong_to_server, needs_servers};
 use crate::args::{ToolsArgs, ToolsWire};
-use crate::compose::{ToolFormApi, compose};
-use crate::mcp_servers::{self, ServerNotices};
 use config::OperationFault;
+use session::compose::{ToolFormApi, compose};
+use session::mcp_servers::{self, ServerNotices};
+use session::mcp_servers::{may_belong_to_server, needs_servers};
 use terminal::{FAINT, NAME, escape_invisible, to_one_line};
 
 pub(crate) fn run(args: &ToolsArgs) -> Result<ExitCode, OperationFault> {

@@ -12,7 +12,7 @@ use super::protocol::{
     ContentBlock, ToolCallContent, ToolCallKind, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
     fenced_block,
 };
-use crate::commands::run::call_title::summarize_arguments;
+use session::call_title::summarize_arguments;
 
 /// The tool whose calls are shown only as a plan.
 pub(super) const PLAN_TOOL: &str = "update_plan";

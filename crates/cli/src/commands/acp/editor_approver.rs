@@ -13,7 +13,7 @@ use super::protocol::{
     ContentBlock, PermissionOption, PermissionOutcome, PermissionResponse, ToolCallContent, ToolCallKind,
     ToolCallStatus, ToolCallUpdate, fenced_block,
 };
-use crate::approve::{self, approval_choices, confinement_summary, shell_script};
+use session::approval::{self, approval_choices, confinement_summary, shell_script};
 use terminal::to_one_line;
 
 /// Maximum number of characters of a rule on a button.
@@ -136,19 +136,19 @@ fn proposed_command(question: &ApprovalQuestion) -> Option<String> {
 /// Returns the answers as buttons. `Stop` and `Note` have none: editors have their own stop button, and the
 /// user types a note as the next prompt.
 fn permission_options(question: &ApprovalQuestion) -> Vec<PermissionOption> {
-    let option = |choice: approve::ApprovalChoice| {
+    let option = |choice: approval::ApprovalChoice| {
         let (name, kind) = match choice {
-            approve::ApprovalChoice::Once => ("Allow".to_owned(), "allow_once"),
-            approve::ApprovalChoice::Session => {
+            approval::ApprovalChoice::Once => ("Allow".to_owned(), "allow_once"),
+            approval::ApprovalChoice::Session => {
                 ("Allow exactly this for the session".to_owned(), "allow_always")
             }
-            approve::ApprovalChoice::Always => {
+            approval::ApprovalChoice::Always => {
                 let rule = question.proposal.as_ref().map(|proposal| rule_on_one_line(&proposal.rule));
                 let short: String = rule.unwrap_or_default().chars().take(MAX_BUTTON_CHARS).collect();
                 (format!("Always allow, by the rule: {short}"), "allow_always")
             }
-            approve::ApprovalChoice::No => ("Reject".to_owned(), "reject_once"),
-            approve::ApprovalChoice::Note | approve::ApprovalChoice::Stop => return None,
+            approval::ApprovalChoice::No => ("Reject".to_owned(), "reject_once"),
+            approval::ApprovalChoice::Note | approval::ApprovalChoice::Stop => return None,
         };
         Some(PermissionOption { option_id: choice.decision_name(), name, kind })
     };
@@ -185,7 +185,7 @@ mod tests {
     use toolgate::ApprovalPolicy;
 
     use super::*;
-    use crate::approve::tests::{question_for, script_intent as shell_script};
+    use testkit::{question_for, script_intent as shell_script};
 
     #[test]
     fn a_rule_is_on_one_line_and_shown_with_examples() {

@@ -14,7 +14,7 @@ use toolgate::{CancellationToken, OutputImage, Toolgate};
 use super::editor_updates::EditorUpdates;
 use super::protocol::StopReason;
 use super::session_mode::SessionModeHook;
-use crate::session::{self, AssembledSession};
+use session::{self, AssembledSession};
 
 /// Maximum time for an interrupted turn to end. The turn's own limit is ten seconds.
 const INTERRUPTED_TURN_TIMEOUT: Duration = Duration::from_secs(12);

@@ -18,12 +18,12 @@ use super::patch_preview::PatchPreview;
 use super::protocol::{SessionSetup, not_found};
 use super::server::AcpServer;
 use super::session_mode::SessionModeHook;
-use crate::compose::{ComposedTools, compose_in_dirs};
-use crate::mcp_servers::ServerNotices;
-use crate::session::choose_model::{self, ModelLocation};
-use crate::session::{self, AssembledSession, SessionSpec};
 use config::Config;
 use config::OperationFault;
+use session::choose_model;
+use session::compose::{ComposedTools, compose_in_dirs};
+use session::mcp_servers::ServerNotices;
+use session::{self, AssembledSession, SessionSpec};
 
 /// Opens a new session.
 pub(super) fn start_new(
@@ -62,9 +62,9 @@ fn open_session(
     let composed = compose_tools(server, setup)?;
     let session_id = id.as_str().to_owned();
     let flags = &server.args.model;
-    let chosen = choose_model::choose_model(&ModelLocation::from_flags(flags), composed.model_name())
+    let chosen = choose_model::choose_model(&flags.location(), composed.model_name())
         .map_err(|fault| to_rpc_fault(&fault))?;
-    let limits = choose_model::limits_from_flags(flags);
+    let limits = flags.limits();
     let (patch_preview, cwd) = (Arc::<PatchPreview>::default(), composed.cwd().to_owned());
     let updates = Arc::new(EditorUpdates::new(peer, (&session_id, &cwd), limits.context, &patch_preview));
     let modes = Arc::new(SessionModeHook::new(composed.sandbox_name(), composed.approval_name()));

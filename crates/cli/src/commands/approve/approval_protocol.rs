@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::approve::{ApprovalAnswer, ApprovalChoice};
+use session::approval::{ApprovalAnswer, ApprovalChoice};
 
 /// Maximum length of a line in bytes.
 pub(crate) const MAX_LINE_BYTES: u64 = 8 << 20;

@@ -16,11 +16,12 @@ use tokio::sync::mpsc;
 use self::approval_protocol::{FromTerminal, ToTerminal};
 use self::server_discovery::{ServerDiscovery, ServerMessage};
 use super::mcp::stop_signals::wait_for_signal;
-use crate::approve::{ApprovalDialogue, PromptScope, TerminalApprover};
 use crate::args::ApproveArgs;
+use crate::terminal_approver::TerminalApprover;
 use config::OperationFault;
 use config::UserDirs;
 use config::private_dirs;
+use session::approval::{ApprovalDialogue, PromptScope};
 
 pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, OperationFault> {
     let terminal = TerminalApprover::detect().ok_or_else(|| {

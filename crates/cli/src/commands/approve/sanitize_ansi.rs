@@ -28,8 +28,8 @@ mod tests {
     use toolgate::{ApprovalPolicy, Escalation};
 
     use super::*;
-    use crate::approve::tests::{question_for, script_intent};
-    use crate::approve::{PromptScope, ScreenSize, page, rule_page};
+    use session::approval::{PromptScope, ScreenSize, render_question, render_rule};
+    use testkit::{question_for, script_intent};
 
     #[test]
     fn our_own_pages_are_shown_as_they_are() {
@@ -43,11 +43,11 @@ mod tests {
                 &script_intent("apply_patch <<'E'\n*** Begin Patch\n-a\n+b\n@@\nE\n"),
             ),
         ] {
-            let text = page(&question, size, PromptScope::Server);
+            let text = render_question(&question, size, PromptScope::Server);
             assert_eq!(sanitize(&text), text);
         }
         let ruled = question_for(ApprovalPolicy::Untrusted, &script_intent("cargo test"));
-        let rule = rule_page(ruled.proposal.as_ref().unwrap(), size);
+        let rule = render_rule(ruled.proposal.as_ref().unwrap(), size);
         assert_eq!(sanitize(&rule), rule);
     }
 

@@ -14,8 +14,8 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
 use super::approval_protocol::{FromTerminal, MAX_LINE_BYTES, ToTerminal};
-use crate::approve::ScreenSize;
 use config::private_dirs;
+use session::approval::ScreenSize;
 
 /// Interval between two scans for new sockets.
 const SCAN_INTERVAL: Duration = Duration::from_millis(500);

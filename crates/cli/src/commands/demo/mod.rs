@@ -12,13 +12,13 @@ use agent::{ScriptedBackend, ScriptedTurn};
 use toolgate::wire::{Dialect, ReasoningMode};
 use toolgate::{ApprovalQuestion, Approver, BoxFuture, CallId, ReviewDecision};
 
-use crate::approve::TerminalApprover;
 use crate::args::{DemoArgs, RunArgs, WorkspaceArgs};
 use crate::commands::run::{self, ChosenModel, RunInputs};
-use crate::compose::ToolFormApi;
+use crate::terminal_approver::TerminalApprover;
 use config::OperationFault;
 use config::flags::ConfinementArgs;
 use config::{ApprovalMode, ConfinementTier, SandboxMode, UserDirs};
+use session::compose::ToolFormApi;
 use terminal::{FAINT, NAME};
 
 const SCRIPT: &str = include_str!("script.jsonl");

@@ -4,7 +4,7 @@ use ::mcp::serve::ClientInput;
 use serde_json::{Value, json};
 use toolgate::{ApprovalQuestion, ReviewDecision};
 
-use crate::approve::{ApprovalAnswer, ApprovalChoice, approval_choices, render_plain};
+use session::approval::{ApprovalAnswer, ApprovalChoice, approval_choices, render_plain};
 
 /// Line width of the question's text.
 const WIDTH: usize = 100;
@@ -98,7 +98,7 @@ mod tests {
     use toolgate::{ApprovalPolicy, Escalation};
 
     use super::*;
-    use crate::approve::tests::{question_for, script_intent};
+    use testkit::{question_for, script_intent};
 
     #[test]
     fn only_a_clear_yes_is_one() {

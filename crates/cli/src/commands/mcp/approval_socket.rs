@@ -17,12 +17,12 @@ use tokio::task::{AbortHandle, JoinSet};
 use toolgate::ApprovalQuestion;
 
 use super::pending_questions::PendingQuestions;
-use crate::approve::{PromptScope, ScreenSize, approval_choices, page, rule_page};
 use crate::args::WorkspaceArgs;
 use crate::commands::approve::approval_protocol::{FromTerminal, MAX_LINE_BYTES, ToTerminal};
 use crate::peer_check;
 use config::UserDirs;
 use config::private_dirs;
+use session::approval::{PromptScope, ScreenSize, approval_choices, render_question, render_rule};
 
 /// Maximum number of connected terminals.
 const MAX_TERMINALS: usize = 16;
@@ -52,8 +52,9 @@ impl ApprovalSocket {
         let listener = UnixListener::bind(&path)
             .map_err(|error| io::Error::other(format!("no socket at `{}`: {error}", path.display())))?;
         rustix::fs::chmod(&path, Mode::RUSR | Mode::WUSR)?;
-        let cwd =
-            crate::compose::working_directory(place).map(|cwd| cwd.display().to_string()).unwrap_or_default();
+        let cwd = session::compose::working_directory(place)
+            .map(|cwd| cwd.display().to_string())
+            .unwrap_or_default();
         Ok(Self { listener, path, description: format!("the server {process} in `{cwd}`") })
     }
 
@@ -196,8 +197,8 @@ impl ApprovalTerminal {
 }
 
 fn question_message(id: u64, question: &ApprovalQuestion, size: ScreenSize) -> ToTerminal {
-    let text = page(question, size, PromptScope::Server);
-    let rule = question.proposal.as_ref().map(|proposal| rule_page(proposal, size));
+    let text = render_question(question, size, PromptScope::Server);
+    let rule = question.proposal.as_ref().map(|proposal| render_rule(proposal, size));
     let digest = Sha256::digest(format!("{id}\n{text}\n{rule:?}").as_bytes());
     let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     ToTerminal::Question { id, digest, text, rule, choices: approval_choices(question) }

@@ -15,9 +15,9 @@ use super::client_bridge::{BridgedCall, ClientBridge};
 use super::on_demand_servers::OnDemandServers;
 use super::tool_catalogue;
 use crate::args::{McpArgs, WorkspaceArgs};
-use crate::compose::{ToolFormApi, absolute, compose_with, working_directory};
 use config::OperationFault;
 use config::SandboxMode;
+use session::compose::{ToolFormApi, absolute, compose_with, working_directory};
 
 const INSTRUCTIONS: &str = "Tools for work on the files of one directory: reading, searching, patches, and commands \
     that run in a sandbox. Paths are below that directory. What a sandbox or a rule refuses is said in the answer; if nobody can be asked, \

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use toolgate::mcp::McpServers;
 use toolgate::{AnyTool, BoxFuture, ToolCall, ToolError, ToolSource};
 
-use crate::commands::call::needs_servers;
+use session::mcp_servers::needs_servers;
 
 /// Servers that start on first use.
 pub(super) struct OnDemandServers {

@@ -8,7 +8,7 @@ use toolgate::rules::NewRule;
 use toolgate::shell::ScriptWord;
 use toolgate::{ApprovalQuestion, Approver, BoxFuture, CallId, CommandLine, Effect, ReviewDecision};
 
-use crate::approve::{approval_choices, command_classes, confinement_summary, shell_script};
+use session::approval::{approval_choices, command_classes, confinement_summary, shell_script};
 
 /// The denial note after the end of the input.
 pub(super) const INPUT_ENDED: &str = "nobody answered: the input of the pipe has ended";
@@ -197,7 +197,7 @@ mod tests {
     use toolgate::ApprovalPolicy;
 
     use super::*;
-    use crate::approve::tests::{question_for, script_intent};
+    use testkit::{question_for, script_intent};
 
     /// Returns the decision after these lines, and the result of each line.
     async fn decide_with_lines(

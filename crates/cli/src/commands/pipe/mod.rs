@@ -22,12 +22,12 @@ use toolgate::mcp::{Elicitor, McpClientDeps};
 use toolgate::{Approver, CallObserver, ToolMetrics};
 
 use crate::args::PipeArgs;
-use crate::compose::{ComposedTools, compose};
 use crate::exit_status::INTERRUPTED;
-use crate::mcp_servers::{self, ServerNotices};
-use crate::turn_diff_store::TurnDiffRecorder;
 use config::OperationFault;
 use config::UserDirs;
+use session::compose::{ComposedTools, compose};
+use session::mcp_servers::{self, ServerNotices};
+use session::turn_diff_store::TurnDiffRecorder;
 
 pub(crate) fn run(args: &PipeArgs) -> Result<ExitCode, OperationFault> {
     let composed = compose(&args.place)?;

@@ -12,7 +12,7 @@ use super::approvals::{INPUT_ENDED, NO_ROOM, PipedQuestion, UnansweredQuestions}
 use super::elicitations::{PipedElicitation, UnansweredElicitations};
 use super::event_queue::EventReceiver;
 use super::input_lines::{InputLine, LineContent, MAX_LINE_BYTES, parse};
-use crate::turn_diff_store::TurnDiffRecorder;
+use session::turn_diff_store::TurnDiffRecorder;
 
 /// Maximum number of unwritten answers. Above it, no call is started.
 const MAX_OPEN_ANSWERS: usize = 1024;

@@ -11,9 +11,9 @@ use std::process::ExitCode;
 use toolgate::rules::{RuleFault, RuleLayer};
 
 use crate::args::{PolicyArgs, PolicyCommand};
-use crate::compose::absolute;
 use config::OperationFault;
 use config::{UserDirs, rule_files};
+use session::compose::absolute;
 
 pub(crate) fn run(args: &PolicyArgs) -> Result<ExitCode, OperationFault> {
     match &args.command {

@@ -18,13 +18,13 @@ use toolgate::{
 };
 
 use crate::args::{ReplayArgs, WorkspaceArgs};
-use crate::commands::run::call_title::title;
-use crate::compose::compose;
 use crate::journals::resolve_session;
 use compare_answers::{AnswerDifference, first_difference};
 use config::OperationFault;
 use config::{ApprovalMode, SandboxMode};
 pub(crate) use diff_reversal::{reverse_diff, split_undoable};
+use session::call_title::title;
+use session::compose::compose;
 use terminal::{FAINT, NAME, to_one_line};
 use workspace_copy::WorkspaceCopy;
 

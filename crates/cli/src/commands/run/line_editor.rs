@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::SessionView;
 use super::key_decoder::{KeyDecoder, LineEditKey};
-use crate::approve::terminal_lock;
+use crate::terminal_approver::terminal_lock;
 use config::OperationFault;
 
 /// Timeout of a wait for keys. After it, the reader checks again that the terminal is ours.

@@ -1,6 +1,5 @@
 //! `toolgate run`: runs a model session with live output and optional user input.
 
-pub(crate) mod call_title;
 mod json_view;
 mod key_decoder;
 mod line_editor;
@@ -20,19 +19,19 @@ use parking_lot::Mutex;
 use toolgate::mcp::McpClientDeps;
 use toolgate::{Approver, CallObserver, OutputImage};
 
-use crate::approve::TerminalApprover;
 use crate::args::RunArgs;
 use crate::commands::serve::content_conversion::image_mime_type;
-use crate::compose::compose_in_dirs;
-use crate::mcp_servers::ServerNotices;
-pub(crate) use crate::session::ChosenModel;
-use crate::session::choose_model::{self, ModelLocation};
-use crate::session::subagents::SubagentSessions;
-use crate::session::{self, AssembledSession, SessionSpec, WorktreePool};
+use crate::terminal_approver::TerminalApprover;
 use config::OperationFault;
 use config::UserDirs;
 use line_editor::TypedLines;
 use repl::{ReplSession, watch_signals};
+pub(crate) use session::ChosenModel;
+use session::choose_model;
+use session::compose::compose_in_dirs;
+use session::mcp_servers::ServerNotices;
+use session::subagents::SubagentSessions;
+use session::{self, AssembledSession, SessionSpec, WorktreePool};
 use user_questions::UserQuestions;
 
 /// A view of a running session.
@@ -76,10 +75,8 @@ pub(crate) fn run_with(args: &RunArgs, inputs: RunInputs) -> Result<ExitCode, Op
     let view = choose_view(args.json);
     let (prompt, images) = (read_prompt(args)?, read_pictures(args)?);
     let composed = compose_in_dirs(&args.place, dirs.clone(), |_| {})?;
-    let chosen = chosen.map_or_else(
-        || choose_model::choose_model(&ModelLocation::from_flags(&args.model), composed.model_name()),
-        Ok,
-    )?;
+    let chosen = chosen
+        .map_or_else(|| choose_model::choose_model(&args.model.location(), composed.model_name()), Ok)?;
     let name = chosen.name.clone();
     let user_questions = Arc::new(UserQuestions::new(&view));
     let is_interactive = terminal.is_some() && std::io::stdin().is_terminal();
@@ -98,7 +95,7 @@ pub(crate) fn run_with(args: &RunArgs, inputs: RunInputs) -> Result<ExitCode, Op
             model: Some(chosen),
             new_id: journal::SessionId::new(),
             resume: args.resume.clone(),
-            limits: choose_model::limits_from_flags(&args.model),
+            limits: args.model.limits(),
             instructions: None,
             observer: Arc::clone(&view) as Arc<dyn SessionObserver>,
             prompter: is_interactive.then(|| Arc::clone(&user_questions) as Arc<dyn UserPrompter>),
@@ -169,7 +166,7 @@ fn build_subagents(
         place: args.place.clone(),
         dirs: dirs.clone(),
         chosen: chosen.clone(),
-        limits: choose_model::limits_from_flags(&args.model),
+        limits: args.model.limits(),
         instructions: None,
         approver,
         allowed_tools: None,
@@ -183,7 +180,7 @@ fn build_subagents(
 /// Returns the first prompt, or `None` if the user is to type it.
 fn read_prompt(args: &RunArgs) -> Result<Option<String>, OperationFault> {
     match args.prompt.as_deref() {
-        Some("-") => super::call::read_file_or_stdin(Path::new("-")).map(Some),
+        Some("-") => session::read_file_or_stdin(Path::new("-")).map(Some),
         Some(prompt) => Ok(Some(prompt.to_owned())),
         None if std::io::stdin().is_terminal() && !args.json => Ok(None),
         None => Err(OperationFault::usage("what should be done? there is no prompt")

@@ -14,8 +14,8 @@ use super::SessionView;
 use super::line_editor::{self, TypedInput, TypedLines};
 use super::slash_commands::SlashCommands;
 use super::user_questions::UserQuestions;
-use crate::approve::TerminalApprover;
 use crate::exit_status::{INTERRUPTED, TERMINATED};
+use crate::terminal_approver::TerminalApprover;
 use config::OperationFault;
 use config::UserDirs;
 

@@ -6,8 +6,8 @@ use agent::SessionHandle;
 use toolgate::{Toolgate, json};
 
 use crate::commands::replay::{reverse_diff, split_undoable};
-use crate::turn_diff_store;
 use config::OperationFault;
+use session::turn_diff_store;
 
 /// The help text.
 const HELP: &str = "\
@@ -93,7 +93,7 @@ impl SlashCommands<'_> {
                 true => "(I have taken back all that your last turn changed in files.)".to_owned(),
                 false => format!("(I have taken back what your last turn changed in files, but for {left}.)"),
             };
-            self.handle.steer(note).map_err(crate::session::journal_fault)?;
+            self.handle.steer(note).map_err(session::journal_fault)?;
         }
         Ok(())
     }

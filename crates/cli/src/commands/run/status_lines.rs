@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::approve::ScreenSize;
+use session::approval::ScreenSize;
 use terminal::{FAINT, NAME, escape_invisible, to_one_line};
 
 /// Maximum number of calls shown, and of output lines of each.

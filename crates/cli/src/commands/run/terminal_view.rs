@@ -15,9 +15,9 @@ use toolgate::{CallEvent, CallId, CallObserver, PlanStep, StepStatus, ToolCall, 
 use unicode_width::UnicodeWidthStr;
 
 use super::SessionView;
-use super::call_title::title;
 use super::status_lines::{BusyStatus, StatusLines, StatusView, truncate_to_width};
-use crate::approve::ScreenSize;
+use session::approval::ScreenSize;
+use session::call_title::title;
 use terminal::{FAINT, NAME, escape_invisible, to_one_line};
 
 const GOOD: Style = AnsiColor::Green.on_default();
@@ -378,7 +378,7 @@ impl CallObserver for TerminalView {
             }
             // The line of an answer is truncated, and the user has to see this text in full.
             CallEvent::Notice(ToolNotice::WeakerSandbox { text, refused: true }) => {
-                crate::confinement_warnings::warn_once(text);
+                session::confinement_warnings::warn_once(text);
             }
             // The question is about to be drawn on the screen.
             CallEvent::Asked { .. } => {

@@ -9,7 +9,7 @@ use serde_json::json;
 use toolgate::{CallEvent, CallId, CallObserver, OutputStream, ToolNotice};
 
 use super::subscribers::Subscribers;
-use crate::session::last_message::LastMessage;
+use session::LastMessage;
 
 /// Sends the deltas of one session to its followers.
 pub(super) struct DeltaSender {

@@ -13,7 +13,7 @@ use toolgate::{CancellationToken, ToolCall};
 use super::content_conversion::joined_text;
 use super::hosted_session::HostedSession;
 use super::idempotent_calls::{fresh_call_id, refusal_fault};
-use crate::commands::policy::explain;
+use session::explain_verdict;
 
 impl HostedSession {
     pub(super) async fn fs_read(
@@ -97,7 +97,7 @@ impl HostedSession {
                 return Err(RpcErrorCode::Params.fault("the params do not fit: give a `tool` or a `command`"));
             }
         };
-        let explanation = explain::explain_call(&self.toolgate, tool, arguments.to_string())
+        let explanation = explain_verdict::explain_call(&self.toolgate, tool, arguments.to_string())
             .map_err(|fault| RpcErrorCode::Params.fault(fault.to_string()))?;
         Ok(p::PolicyExplainResult { explanation })
     }

@@ -16,7 +16,7 @@ use super::event_stream::JournalTail;
 use super::idempotent_calls::ClientCalls;
 use super::subscribers::Subscribers;
 use super::turn_driver::TurnRunner;
-use crate::session::{self, AssembledSession};
+use session::{self, AssembledSession};
 
 /// Maximum time for running calls and turns to end when a session is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);

@@ -24,12 +24,12 @@ use super::session_server::SessionServer;
 use super::subscribers::Subscribers;
 use super::turn_driver::TurnRunner;
 use crate::args::WorkspaceArgs;
-use crate::compose::{ComposedTools, compose_in_dirs};
-use crate::session::choose_model::{self, ChosenModel, ModelLocation};
-use crate::session::subagents::SubagentSessions;
-use crate::session::{self, AssembledSession, SessionSpec, WorktreePool};
 use config::OperationFault;
 use config::{ApprovalMode, Config, SandboxMode, ServerSetting, ServerTable, SettingSource, SourcedValue};
+use session::choose_model::{self, ChosenModel, ModelLocation};
+use session::compose::{ComposedTools, compose_in_dirs};
+use session::subagents::SubagentSessions;
+use session::{self, AssembledSession, SessionSpec, WorktreePool};
 
 /// The source of settings from a client.
 const SOURCE: SettingSource = SettingSource::Flag("session/start");

@@ -17,11 +17,11 @@ use tokio::task::JoinSet;
 
 use super::session_server::SessionServer;
 use crate::commands::mcp::access_token;
-use crate::compose;
 use crate::{listen_address, peer_check};
 use config::OperationFault;
 use config::UserDirs;
 use config::private_dirs;
+use session::compose;
 
 /// Maximum number of connections.
 const MAX_CONNECTIONS: usize = 1024;

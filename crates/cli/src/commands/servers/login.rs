@@ -6,10 +6,10 @@ use toolgate::BoxFuture;
 use toolgate::mcp::{self, BrowserOpener, McpServerConfig};
 
 use crate::args::{McpLoginArgs, McpLogoutArgs, WorkspaceArgs};
-use crate::compose::working_directory;
-use crate::mcp_servers;
 use config::OperationFault;
 use config::UserDirs;
+use session::compose::working_directory;
+use session::mcp_servers;
 
 /// Prints the login address. A program that opened it would have to be trusted with it.
 struct AddressPrinter;

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use toolgate::mcp::{McpServers, ServerHealth};
 
 use crate::args::{McpGetArgs, McpListArgs, McpServerCommand, WorkspaceArgs};
-use crate::compose::working_directory;
 use config::OperationFault;
 use config::{Config, ServerSetting, ServerTable, SourcedValue, UserDirs};
+use session::compose::working_directory;
 use terminal::{FAINT, NAME};
 
 pub(crate) fn run(command: &McpServerCommand) -> Result<ExitCode, OperationFault> {

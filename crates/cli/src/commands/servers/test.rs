@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use toolgate::mcp::{McpClientDeps, ServerEvent, ServerHealth, ServerObserver};
 
 use crate::args::McpTestArgs;
-use crate::compose::working_directory;
-use crate::mcp_servers;
 use config::OperationFault;
 use config::UserDirs;
+use session::compose::working_directory;
+use session::mcp_servers;
 use terminal::{FAINT, NAME};
 
 /// The start-up time of each server.

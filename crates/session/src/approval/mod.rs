@@ -6,15 +6,13 @@
 mod describe;
 mod dialogue;
 mod render;
-mod terminal_approver;
 #[cfg(test)]
-pub(crate) mod tests;
+pub mod tests;
 mod text_box;
 
-pub(crate) use describe::{
+pub use describe::{
     ApprovalChoice, PromptScope, approval_choices, command_classes, confinement_summary, shell_script,
 };
-pub(crate) use dialogue::{ApprovalAnswer, ApprovalDialogue};
-pub(crate) use render::{ScreenSize, render_plain, render_question as page, render_rule as rule_page};
-pub(crate) use terminal_approver::{TerminalApprover, terminal_lock};
-pub(crate) use text_box::quote_lines;
+pub use dialogue::{ApprovalAnswer, ApprovalDialogue, DialogueOutcome};
+pub use render::{ScreenSize, render_plain, render_question, render_rule};
+pub use text_box::quote_lines;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use exec::atomic_file::AtomicFile;
 use parking_lot::Mutex;
 use toolgate::mcp::{
-    CallApproval, DefinitionPins, HttpTransport, LaunchFault, LaunchedServer, McpClientDeps, McpServerConfig,
-    McpServers, OAuthClientId, OAuthConfig, ServerEvent, ServerLauncher, ServerObserver, ServerTransport,
-    TokenStore,
+    self, CallApproval, DefinitionPins, HttpTransport, LaunchFault, LaunchedServer, McpClientDeps,
+    McpServerConfig, McpServers, OAuthClientId, OAuthConfig, ServerEvent, ServerLauncher, ServerObserver,
+    ServerTransport, TokenStore,
 };
 use toolgate::rules::RulePath;
 use toolgate::{
@@ -24,8 +24,11 @@ use config::OperationFault;
 use config::private_dirs;
 use config::{Config, ServerApproval, ServerSetting, ServerTable, SourcedValue, UserDirs};
 
+/// The prefix of server tools.
+const SERVER_TOOL_PREFIX: &str = "mcp__";
+
 /// Starts the enabled servers of `config` for work in `cwd`. Must be called in a runtime.
-pub(crate) fn start(
+pub fn start(
     config: &Config,
     cwd: &Path,
     dirs: &UserDirs,
@@ -49,8 +52,24 @@ pub(crate) fn start(
     Ok(McpServers::start(servers, &McpClientDeps { pins, roots, ..deps }))
 }
 
+/// Returns true if `name` denotes one tool of one server.
+pub fn is_server_tool(name: &str) -> bool {
+    name.starts_with(SERVER_TOOL_PREFIX) || mcp::by_path(name).is_some()
+}
+
+/// Returns true if the tool `name` may belong to that server, or is a tool for all servers.
+pub fn may_belong_to_server(name: &str, server: &str) -> bool {
+    !is_server_tool(name) || mcp::may_belong_to(name, server)
+}
+
+/// Returns true if a tool needs servers to be started.
+pub fn needs_servers(name: &str) -> bool {
+    let stands_in = [mcp::CALL_TOOL, mcp::READ_RESOURCE].as_flattened().contains(&name);
+    is_server_tool(name) || stands_in || name.contains("mcp_resource") || name == "tool_search"
+}
+
 /// Closes the servers and releases their resources.
-pub(crate) async fn close_servers(servers: Option<Arc<McpServers>>) {
+pub async fn close_servers(servers: Option<Arc<McpServers>>) {
     if let Some(servers) = servers {
         servers.close().await;
     }
@@ -82,13 +101,13 @@ impl ServerLauncher for UnusableServer {
 
 /// The spawner and the start queue that all server programs share.
 #[derive(Clone, Default)]
-pub(crate) struct ServerProcesses {
+pub struct ServerProcesses {
     processes: Arc<SharedProcesses>,
     queue: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// Builds a server from its settings.
-pub(crate) fn build_server(
+pub fn build_server(
     setting: &SourcedValue<ServerSetting>,
     config: &Config,
     (cwd, dirs): (&Path, &UserDirs),
@@ -290,7 +309,7 @@ impl DefinitionPins for PinFile {
 const MAX_REPORTED_OMISSIONS: usize = 5;
 
 /// Reports server events to the user.
-pub(crate) enum ServerNotices {
+pub enum ServerNotices {
     /// All events.
     All,
     /// Only problems.

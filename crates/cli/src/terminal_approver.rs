@@ -16,9 +16,9 @@ use rustix::termios::{self, OptionalActions, QueueSelector, Termios};
 use tokio::sync::oneshot;
 use toolgate::{ApprovalQuestion, Approver, BoxFuture, CallId, ReviewDecision};
 
-use super::describe::PromptScope;
-use super::dialogue::{ApprovalAnswer, ApprovalDialogue, DialogueOutcome};
-use super::render::{self, ScreenSize};
+use session::approval::{
+    ApprovalAnswer, ApprovalDialogue, DialogueOutcome, PromptScope, ScreenSize, render_question,
+};
 
 /// The keyboard must be idle this long before a key counts, so that type-ahead cannot answer a question.
 const IDLE_BEFORE_ANSWER: Duration = Duration::from_millis(300);
@@ -58,7 +58,7 @@ impl TerminalApprover {
     async fn answer(&self, question: &ApprovalQuestion) -> io::Result<ReviewDecision> {
         let size = Self::size()?;
         let answer = self.hold_dialogue(
-            render::render_question(question, size, PromptScope::Call),
+            render_question(question, size, PromptScope::Call),
             ApprovalDialogue::for_question(question, size),
         );
         Ok(answer.await?.into_decision(question.proposal.as_ref().map(|proposal| &proposal.rule)))

@@ -16,7 +16,7 @@ const MAX_TOTAL_BYTES: usize = 32 << 10;
 
 /// Returns the instructions for a model in `cwd`: Toolgate's own, then the project's, from its top down. Only files
 /// that tools may read are included.
-pub(super) fn model_instructions(gate: &Gate, cwd: &Path) -> String {
+pub(crate) fn model_instructions(gate: &Gate, cwd: &Path) -> String {
     let mut text = INSTRUCTIONS.to_owned();
     let mut room = MAX_TOTAL_BYTES;
     for file in candidate_files(cwd) {

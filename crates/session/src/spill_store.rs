@@ -6,7 +6,7 @@ use exec::spill::Spill;
 use toolgate::{CallId, OverflowStore};
 
 /// The session's spill directory, as the engine's store.
-pub(crate) struct SpillStore(pub(crate) Arc<Spill>);
+pub(crate) struct SpillStore(pub Arc<Spill>);
 
 impl OverflowStore for SpillStore {
     fn store(&self, call: &CallId, text: &str) -> Option<String> {

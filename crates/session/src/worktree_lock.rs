@@ -14,7 +14,7 @@ const LOCK_EXTENSION: &str = "claim";
 const MAX_PATH_BYTES: u64 = 4096;
 
 /// A locked directory for a worktree.
-pub(super) struct WorktreeLock {
+pub(crate) struct WorktreeLock {
     /// The repository that the worktree belongs to.
     repository: PathBuf,
     path: PathBuf,
@@ -24,7 +24,7 @@ pub(super) struct WorktreeLock {
 
 impl WorktreeLock {
     /// Locks the directory `at` for a worktree of the repository `of`.
-    pub(super) fn acquire(repository: &Path, path: PathBuf) -> io::Result<Self> {
+    pub(crate) fn acquire(repository: &Path, path: PathBuf) -> io::Result<Self> {
         let file = path.with_extension(LOCK_EXTENSION);
         // Locked before it is renamed into place: a lock file is never visible unlocked.
         let draft = path.with_extension("draft");
@@ -38,7 +38,7 @@ impl WorktreeLock {
 
     /// Locks and returns the worktrees in `directory` whose owners are gone.
     #[expect(clippy::disallowed_methods, reason = "our own files, in the user's own state directory")]
-    pub(super) fn take_abandoned(directory: &Path) -> Vec<Self> {
+    pub(crate) fn take_abandoned(directory: &Path) -> Vec<Self> {
         let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
         let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
         let lock_files = files.filter(|file| file.extension().is_some_and(|ending| ending == LOCK_EXTENSION));
@@ -57,27 +57,27 @@ impl WorktreeLock {
     }
 
     /// Returns the repository.
-    pub(super) fn repository(&self) -> &Path {
+    pub(crate) fn repository(&self) -> &Path {
         &self.repository
     }
 
     /// Returns the directory.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Returns a path for a git index beside the directory.
-    pub(super) fn index_path(&self) -> PathBuf {
+    pub(crate) fn index_path(&self) -> PathBuf {
         self.path.with_extension("index")
     }
 
     /// Reports whether the directory is still in use.
-    pub(super) fn is_held(&self) -> bool {
+    pub(crate) fn is_held(&self) -> bool {
         self.lock.lock().is_some()
     }
 
     /// Removes the directory and its files, and releases the lock.
-    pub(super) fn release(&self) -> io::Result<()> {
+    pub(crate) fn release(&self) -> io::Result<()> {
         match std::fs::remove_dir_all(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}

@@ -5,11 +5,11 @@ use parking_lot::Mutex;
 
 /// The text of the current or last response.
 #[derive(Default)]
-pub(crate) struct LastMessage(Mutex<String>);
+pub struct LastMessage(Mutex<String>);
 
 impl LastMessage {
     /// Returns the text.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         self.0.lock().clone()
     }
 }

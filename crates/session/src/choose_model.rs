@@ -1,13 +1,11 @@
 //! Chooses the model and its endpoint from flags, configuration and environment.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agent::{ModelBackend, ModelEndpoint, ScriptedBackend, TurnLimits};
+use agent::{ModelBackend, ModelEndpoint, ScriptedBackend, ScriptedTurn};
 use toolgate::wire::{Dialect, ReasoningMode};
 
-use crate::args::ModelArgs;
-use crate::commands::script_server::read_script;
 use crate::compose::ToolFormApi;
 use config::OperationFault;
 
@@ -16,41 +14,25 @@ const SCRIPTED_NAME: &str = "script";
 
 /// A model with its name and API.
 #[derive(Clone)]
-pub(crate) struct ChosenModel {
-    pub(crate) model: Arc<dyn ModelBackend>,
-    pub(crate) name: String,
-    pub(crate) reasoning: ReasoningMode,
+pub struct ChosenModel {
+    pub model: Arc<dyn ModelBackend>,
+    pub name: String,
+    pub reasoning: ReasoningMode,
     /// The API in front of it.
-    pub(crate) api: ToolFormApi,
+    pub api: ToolFormApi,
 }
 
 /// The location of a model, as far as it is given.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ModelLocation {
-    pub(crate) wire: Option<Dialect>,
-    pub(crate) base_url: Option<String>,
+pub struct ModelLocation {
+    pub wire: Option<Dialect>,
+    pub base_url: Option<String>,
     /// A script that replaces the model.
-    pub(crate) script: Option<PathBuf>,
-}
-
-impl ModelLocation {
-    /// Reads the location from the command line.
-    pub(crate) fn from_flags(flags: &ModelArgs) -> Self {
-        let wire = flags.wire.map(|wire| wire.dialect());
-        Self { wire, base_url: flags.base_url.clone(), script: flags.script.clone() }
-    }
-}
-
-/// Reads the limits of a model's work from the command line.
-pub(crate) fn limits_from_flags(flags: &ModelArgs) -> TurnLimits {
-    let built_in = TurnLimits::default();
-    let rounds = flags.max_turns.and_then(|rounds| usize::try_from(rounds).ok());
-    let context = flags.context.unwrap_or(built_in.context);
-    TurnLimits { rounds: rounds.unwrap_or(built_in.rounds), context, ..built_in }
+    pub script: Option<PathBuf>,
 }
 
 /// Chooses the model for `asked`; `configured` is its name in the configuration.
-pub(crate) fn choose_model(
+pub fn choose_model(
     location: &ModelLocation,
     configured: Option<&str>,
 ) -> Result<ChosenModel, OperationFault> {
@@ -90,7 +72,7 @@ const OPENAI_DOMAINS: [&str; 2] = ["openai.com", "openai.azure.com"];
 
 impl ToolFormApi {
     /// Returns the API for `dialect` at `base`, or at the provider's own address.
-    pub(crate) fn at_base_url(dialect: Dialect, base: Option<&str>) -> Self {
+    pub fn at_base_url(dialect: Dialect, base: Option<&str>) -> Self {
         match (dialect, base) {
             (Dialect::Responses, None) => Self::OpenAi,
             (Dialect::Responses, Some(base)) if is_openai(base) => Self::OpenAi,
@@ -100,7 +82,7 @@ impl ToolFormApi {
     }
 
     /// Returns the API for `dialect` at the address in the environment.
-    pub(crate) fn from_environment(dialect: Dialect) -> Self {
+    pub fn from_environment(dialect: Dialect) -> Self {
         let base = std::env::var(base_url_variable(dialect)).ok().filter(|base| !base.is_empty());
         Self::at_base_url(dialect, base.as_deref())
     }
@@ -139,6 +121,13 @@ fn base_url_variable(dialect: Dialect) -> &'static str {
         Dialect::Responses | Dialect::Chat => "OPENAI_BASE_URL",
         Dialect::Anthropic => "ANTHROPIC_BASE_URL",
     }
+}
+
+/// Reads a script.
+pub fn read_script(file: &Path) -> Result<Vec<ScriptedTurn>, OperationFault> {
+    let text = crate::read_file_or_stdin(file)?;
+    ScriptedTurn::parse_script(&text)
+        .map_err(|fault| OperationFault::usage(format!("{}: {fault}", file.display())))
 }
 
 #[cfg(test)]

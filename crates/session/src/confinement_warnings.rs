@@ -9,7 +9,7 @@ use toolgate::{CallEvent, CallId, CallObserver, ToolNotice};
 static PRINTED_WARNINGS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Observer that prints confinement warnings on stderr.
-pub(crate) struct WarningPrinter;
+pub struct WarningPrinter;
 
 impl CallObserver for WarningPrinter {
     fn on_event(&self, _: &CallId, event: &CallEvent) {
@@ -25,7 +25,7 @@ impl CallObserver for WarningPrinter {
 }
 
 /// Prints the warning unless it was printed before.
-pub(crate) fn warn_once(text: &str) {
+pub fn warn_once(text: &str) {
     let is_new = PRINTED_WARNINGS.lock().insert(text.to_owned());
     if is_new {
         terminal::print_warning(text);

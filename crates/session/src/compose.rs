@@ -17,19 +17,19 @@ use toolgate::{
 };
 
 use crate::absent_tools::AbsentTools;
-use crate::args::WorkspaceArgs;
 use crate::configured_confinement::command_confinement;
 use crate::confinement_warnings::{self, WarningPrinter};
 use crate::mcp_servers;
 use crate::spill_store::SpillStore;
 use crate::web_search;
 use config::OperationFault;
+use config::flags::WorkspaceArgs;
 use config::private_dirs;
 use config::{Config, SourcedValue, ToolForms, UserDirs};
 
 /// The API in front of a model, as far as it decides the forms in which tools can be offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ToolFormApi {
+pub enum ToolFormApi {
     /// OpenAI's own Responses API: custom tools and `local_shell`, if the model takes them.
     OpenAi,
     /// The Responses API of another server, which may know functions only.
@@ -39,7 +39,7 @@ pub(crate) enum ToolFormApi {
 }
 
 /// The configured tools and their builder: all that a command needs to answer calls.
-pub(crate) struct ComposedTools {
+pub struct ComposedTools {
     config: Config,
     builder: ToolgateBuilder,
     /// The tools that the model gets, and their forms.
@@ -51,12 +51,12 @@ pub(crate) struct ComposedTools {
 }
 
 /// Loads the configuration for `place` and composes the tools.
-pub(crate) fn compose(place: &WorkspaceArgs) -> Result<ComposedTools, OperationFault> {
+pub fn compose(place: &WorkspaceArgs) -> Result<ComposedTools, OperationFault> {
     compose_with(place, |_| {})
 }
 
 /// Composes the tools after `change` has edited the configuration.
-pub(crate) fn compose_with(
+pub fn compose_with(
     place: &WorkspaceArgs,
     change: impl FnOnce(&mut Config),
 ) -> Result<ComposedTools, OperationFault> {
@@ -64,7 +64,7 @@ pub(crate) fn compose_with(
 }
 
 /// Composes the tools with the user's own files in `dirs`.
-pub(crate) fn compose_in_dirs(
+pub fn compose_in_dirs(
     place: &WorkspaceArgs,
     dirs: UserDirs,
     change: impl FnOnce(&mut Config),
@@ -239,33 +239,33 @@ fn with_commands(
 
 impl ComposedTools {
     /// Adds an observer.
-    pub(crate) fn with_observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
+    pub fn with_observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
         self.builder = self.builder.observer(observer);
         self
     }
 
     /// Adds a tool.
-    pub(crate) fn with_tool<H: ToolHandler>(mut self, handler: H) -> Self {
+    pub fn with_tool<H: ToolHandler>(mut self, handler: H) -> Self {
         self.builder = self.builder.tool(handler);
         self
     }
 
     /// Adds a source of tools that may appear and disappear.
-    pub(crate) fn with_source(mut self, source: Arc<dyn ToolSource>) -> Self {
+    pub fn with_source(mut self, source: Arc<dyn ToolSource>) -> Self {
         self.builder = self.builder.tool_source(source);
         self
     }
 
     /// Works in `directory` with the configuration of the original directory, so that its restrictions hold there
     /// too. The original directory stays a read root, so that its denied paths stay hidden.
-    pub(crate) fn in_directory(mut self, directory: &Path) -> Self {
+    pub fn in_directory(mut self, directory: &Path) -> Self {
         self.builder = self.builder.read_root(&self.cwd).directory(directory);
         self.cwd = directory.to_owned();
         self
     }
 
     /// Applies the restrictions below `from` to `to` as well, which is a copy of it.
-    pub(crate) fn mirror_denials(mut self, from: &Path, to: &Path) -> Self {
+    pub fn mirror_denials(mut self, from: &Path, to: &Path) -> Self {
         let patterns = self.config.files.deny_read.iter().map(|pattern| Path::new(&pattern.value));
         let there: Vec<String> = patterns
             .filter_map(|pattern| pattern.strip_prefix(from).ok())
@@ -278,41 +278,41 @@ impl ComposedTools {
     }
 
     /// Lets no rule take a command out of the sandbox.
-    pub(crate) fn always_confined(mut self) -> Self {
+    pub fn always_confined(mut self) -> Self {
         self.builder = self.builder.always_confined();
         self
     }
 
     /// Uses decisions at least as strict as those of `gate`.
-    pub(crate) fn inheriting_gate(mut self, gate: toolgate::Gate) -> Self {
+    pub fn inheriting_gate(mut self, gate: toolgate::Gate) -> Self {
         self.builder = self.builder.inherit_gate(gate);
         self
     }
 
     /// Starts processes through a spawner that other sessions share.
-    pub(crate) fn with_processes(mut self, processes: Arc<toolgate::SharedProcesses>) -> Self {
+    pub fn with_processes(mut self, processes: Arc<toolgate::SharedProcesses>) -> Self {
         self.builder = self.builder.processes(processes);
         self
     }
 
     /// Adds a hook that sees every call.
-    pub(crate) fn with_hook(mut self, hook: Arc<dyn Hook>) -> Self {
+    pub fn with_hook(mut self, hook: Arc<dyn Hook>) -> Self {
         self.builder = self.builder.hook(hook);
         self
     }
 
     /// Returns the configured model name, if there is one.
-    pub(crate) fn model_name(&self) -> Option<&str> {
+    pub fn model_name(&self) -> Option<&str> {
         self.config.model.value.as_deref()
     }
 
     /// Returns the working directory.
-    pub(crate) fn cwd(&self) -> &Path {
+    pub fn cwd(&self) -> &Path {
         &self.cwd
     }
 
     /// Returns the sandbox mode as configurations spell it.
-    pub(crate) fn sandbox_name(&self) -> &'static str {
+    pub fn sandbox_name(&self) -> &'static str {
         match self.config.sandbox.value {
             config::SandboxMode::ReadOnly => "read-only",
             config::SandboxMode::WorkspaceWrite => "workspace-write",
@@ -322,7 +322,7 @@ impl ComposedTools {
     }
 
     /// Returns the approval policy as configurations spell it.
-    pub(crate) fn approval_name(&self) -> &'static str {
+    pub fn approval_name(&self) -> &'static str {
         match self.config.approval.value {
             config::ApprovalMode::Untrusted => "untrusted",
             config::ApprovalMode::OnFailure => "on-failure",
@@ -334,13 +334,13 @@ impl ComposedTools {
     }
 
     /// Reports whether a server of this name is configured.
-    pub(crate) fn has_server(&self, name: &str) -> bool {
+    pub fn has_server(&self, name: &str) -> bool {
         self.config.servers.iter().any(|server| server.value.name == name)
     }
 
     /// Starts the configured servers that `wanted` accepts, and adds their tools as they appear. Must be called in a
     /// runtime.
-    pub(crate) fn start_servers(
+    pub fn start_servers(
         mut self,
         deps: McpClientDeps,
         wanted: impl Fn(&str) -> bool,
@@ -356,7 +356,7 @@ impl ComposedTools {
     }
 
     /// Returns a function that starts the configured servers, for a command that may not need them.
-    pub(crate) fn lazy_servers(&self) -> impl Fn() -> Option<Arc<McpServers>> + Send + Sync + 'static {
+    pub fn lazy_servers(&self) -> impl Fn() -> Option<Arc<McpServers>> + Send + Sync + 'static {
         let (config, cwd, dirs) = (self.config.clone(), self.cwd.clone(), self.dirs.clone());
         move || {
             let deps = McpClientDeps {
@@ -368,18 +368,18 @@ impl ComposedTools {
     }
 
     /// Returns the server whose tool answers web searches, if there is one.
-    pub(crate) fn search_server(&self) -> Option<&str> {
+    pub fn search_server(&self) -> Option<&str> {
         self.config.tools.search.as_ref()?.value.server_tool().map(|(server, _)| server)
     }
 
     /// Sets the approver.
-    pub(crate) fn with_approver(mut self, approver: Arc<dyn Approver>) -> Self {
+    pub fn with_approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.builder = self.builder.approver(approver);
         self
     }
 
     /// Sets whether every refused change of a file is recorded.
-    pub(crate) fn record_refusals(mut self, recorded: bool) -> Self {
+    pub fn record_refusals(mut self, recorded: bool) -> Self {
         let mut confinement = Confinement {
             record_denied_writes: recorded,
             ..command_confinement(&self.config, &self.cwd, &self.dirs)
@@ -394,7 +394,7 @@ impl ComposedTools {
     }
 
     /// Builds the sandbox alone, without tools.
-    pub(crate) fn build_sandbox(self) -> Result<toolgate::CommandSandbox, OperationFault> {
+    pub fn build_sandbox(self) -> Result<toolgate::CommandSandbox, OperationFault> {
         self.warn_of_home();
         self.builder.build_sandbox().map_err(|fault| match fault {
             BuildFault::Scratch(_) => OperationFault::unconfined(fault.to_string()),
@@ -403,7 +403,7 @@ impl ComposedTools {
     }
 
     /// Builds the tool system.
-    pub(crate) fn build(self) -> Result<Toolgate, OperationFault> {
+    pub fn build(self) -> Result<Toolgate, OperationFault> {
         self.warn_of_home();
         let config = self.config;
         self.builder.tools_config(self.tools).build().map_err(|fault| match &fault {
@@ -429,7 +429,7 @@ impl ComposedTools {
     }
 
     /// Returns the style in which tools are written for the model's API.
-    pub(crate) fn wire_style(&self) -> ApiCompat {
+    pub fn wire_style(&self) -> ApiCompat {
         let integers = match self.config.integers.value {
             config::IntegerStyle::Keep => IntegerSpelling::Keep,
             config::IntegerStyle::Number => IntegerSpelling::AsNumber,
@@ -442,7 +442,7 @@ impl ComposedTools {
     }
 
     /// Offers tools in forms that the API in front of the model accepts. A form chosen by the configuration stays.
-    pub(crate) fn for_api(mut self, api: ToolFormApi) -> Self {
+    pub fn for_api(mut self, api: ToolFormApi) -> Self {
         let family = &mut self.tools.family;
         if api != ToolFormApi::OpenAi && self.forms.apply_patch.is_none() {
             family.apply_patch = ApplyPatchToolType::Function;
@@ -459,12 +459,12 @@ impl ComposedTools {
 }
 
 /// Returns the working directory as the user spelled it, but absolute.
-pub(crate) fn working_directory(place: &WorkspaceArgs) -> Result<PathBuf, OperationFault> {
+pub fn working_directory(place: &WorkspaceArgs) -> Result<PathBuf, OperationFault> {
     absolute(place.cwd.as_deref().unwrap_or(Path::new("")))
 }
 
 /// Returns a path that the user typed, as spelled but absolute.
-pub(crate) fn absolute(path: &Path) -> Result<PathBuf, OperationFault> {
+pub fn absolute(path: &Path) -> Result<PathBuf, OperationFault> {
     #[expect(clippy::disallowed_methods, reason = "this is the composition root")]
     let here = std::env::current_dir()
         .map_err(|error| OperationFault::usage(format!("the current directory is gone: {error}")))?;

@@ -1,13 +1,4 @@
-//! Assembles a session from tools, model and journal, for every command that has sessions.
-
-pub(crate) mod choose_model;
-pub(crate) mod last_message;
-mod open_journal;
-mod project_instructions;
-pub(crate) mod subagents;
-mod worktree;
-mod worktree_lock;
-mod worktree_pool;
+//! Assembles one session from its tools, model and journal.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,55 +13,53 @@ use journal::SessionId;
 use toolgate::mcp::{McpClientDeps, McpServers};
 use toolgate::{CallObserver, Hook, ToolHandler, Toolgate};
 
+use crate::choose_model::ChosenModel;
 use crate::compose::ComposedTools;
 use crate::mcp_servers;
+use crate::open_journal::{OpenJournal, SessionHeader};
 use crate::turn_diff_store::TurnDiffRecorder;
-pub(crate) use choose_model::ChosenModel;
 use config::OperationFault;
 use config::UserDirs;
-pub(crate) use open_journal::close_journal;
-use open_journal::{OpenJournal, SessionHeader};
-pub(crate) use worktree_pool::WorktreePool;
 
 /// The parts of a session.
-pub(crate) struct SessionSpec {
+pub struct SessionSpec {
     /// The tools, with their observers and approver.
-    pub(crate) composed: ComposedTools,
-    pub(crate) dirs: UserDirs,
+    pub composed: ComposedTools,
+    pub dirs: UserDirs,
     /// Without a model, the session offers tools only.
-    pub(crate) model: Option<ChosenModel>,
+    pub model: Option<ChosenModel>,
     /// The id of a new session.
-    pub(crate) new_id: SessionId,
+    pub new_id: SessionId,
     /// The prefix of the session to resume, or `last`.
-    pub(crate) resume: Option<String>,
-    pub(crate) limits: TurnLimits,
+    pub resume: Option<String>,
+    pub limits: TurnLimits,
     /// Instructions for the model, besides Toolgate's own and the project's.
-    pub(crate) instructions: Option<String>,
-    pub(crate) observer: Arc<dyn SessionObserver>,
+    pub instructions: Option<String>,
+    pub observer: Arc<dyn SessionObserver>,
     /// Answers the model's questions.
-    pub(crate) prompter: Option<Arc<dyn UserPrompter>>,
+    pub prompter: Option<Arc<dyn UserPrompter>>,
     /// The dependencies of MCP servers.
-    pub(crate) mcp_deps: McpClientDeps,
+    pub mcp_deps: McpClientDeps,
     /// The agents that the model may start; `None` if it may start none.
-    pub(crate) agents: Option<Arc<SessionAgents>>,
+    pub agents: Option<Arc<SessionAgents>>,
 }
 
 /// An assembled session.
-pub(crate) struct AssembledSession {
-    pub(crate) id: SessionId,
-    pub(crate) recorder: Arc<JournalRecorder>,
-    pub(crate) toolgate: Toolgate,
-    pub(crate) servers: Option<Arc<McpServers>>,
+pub struct AssembledSession {
+    pub id: SessionId,
+    pub recorder: Arc<JournalRecorder>,
+    pub toolgate: Toolgate,
+    pub servers: Option<Arc<McpServers>>,
     /// The session with the model, if there is one.
-    pub(crate) session: Option<AgentSession>,
-    pub(crate) resumed: bool,
+    pub session: Option<AgentSession>,
+    pub resumed: bool,
     /// The agents that the model may start.
-    pub(crate) agents: Option<Arc<SessionAgents>>,
+    pub agents: Option<Arc<SessionAgents>>,
 }
 
 impl AssembledSession {
     /// Ends everything that still runs, agents first.
-    pub(crate) async fn shut_down(
+    pub async fn shut_down(
         toolgate: &Toolgate,
         servers: Option<Arc<McpServers>>,
         agents: Option<Arc<SessionAgents>>,
@@ -83,13 +72,13 @@ impl AssembledSession {
     }
 
     /// Returns a handle to control the session while it works.
-    pub(crate) fn handle(&self) -> Option<SessionHandle> {
+    pub fn handle(&self) -> Option<SessionHandle> {
         self.session.as_ref().map(AgentSession::handle)
     }
 }
 
 /// Assembles a session. Must be called in a runtime. A new session that fails to assemble leaves no journal.
-pub(crate) fn assemble(spec: SessionSpec) -> Result<AssembledSession, OperationFault> {
+pub fn assemble(spec: SessionSpec) -> Result<AssembledSession, OperationFault> {
     let header = SessionHeader::new(&spec.composed, spec.model.as_ref());
     let (sessions, resume) = (spec.dirs.sessions.clone(), spec.resume.clone());
     let journal = OpenJournal::open(sessions, spec.new_id.clone(), resume.as_deref(), header)?;
@@ -134,7 +123,7 @@ fn assemble_parts(spec: SessionSpec, journal: OpenJournal) -> Result<AssembledSe
         let (changed, ready) = track_turn_changes(&toolgate, dirs.state.as_deref());
         let working_dir = toolgate.router().working_dir();
         let mut full_instructions =
-            project_instructions::model_instructions(toolgate.router().gate(), &working_dir.cwd);
+            crate::project_instructions::model_instructions(toolgate.router().gate(), &working_dir.cwd);
         full_instructions.extend(instructions.iter().map(|more| format!("\n\n{more}")));
         let setup = AgentSessionSetup {
             router: toolgate.router().clone(),
@@ -167,12 +156,12 @@ fn assemble_parts(spec: SessionSpec, journal: OpenJournal) -> Result<AssembledSe
 }
 
 /// Converts an error of the journal to a command's error.
-pub(crate) fn journal_fault(fault: journal::JournalFault) -> OperationFault {
+pub fn journal_fault(fault: journal::JournalFault) -> OperationFault {
     OperationFault::failed(AgentFault::from(fault).to_string())
 }
 
 /// Names of the tools that manage other agents.
-const AGENT_TOOLS: [&str; 6] = [
+pub(crate) const AGENT_TOOLS: [&str; 6] = [
     SpawnAgent::NAME,
     SendInput::NAME,
     ResumeAgent::NAME,

@@ -9,7 +9,7 @@ use toolgate::{
 
 /// The lifetime of a session in which the user is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PromptScope {
+pub enum PromptScope {
     /// The session ends with this call.
     Call,
     /// The session continues with other calls.
@@ -19,7 +19,7 @@ pub(crate) enum PromptScope {
 /// An answer that the user can give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ApprovalChoice {
+pub enum ApprovalChoice {
     Once,
     Session,
     Always,
@@ -30,7 +30,7 @@ pub(crate) enum ApprovalChoice {
 
 impl ApprovalChoice {
     /// Returns the terminal key and its label; `None` if the choice has no key in this scope.
-    pub(super) fn terminal_key(self, scope: PromptScope) -> Option<(char, &'static str)> {
+    pub fn terminal_key(self, scope: PromptScope) -> Option<(char, &'static str)> {
         match self {
             Self::Once => Some(('y', "yes, once")),
             Self::Session if scope == PromptScope::Call => None,
@@ -43,7 +43,7 @@ impl ApprovalChoice {
     }
 
     /// Returns the decision as programs spell it. A note accompanies any refusal.
-    pub(crate) fn decision_name(self) -> &'static str {
+    pub fn decision_name(self) -> &'static str {
         match self {
             Self::Once => "approved",
             Self::Session => "approved_for_session",
@@ -55,7 +55,7 @@ impl ApprovalChoice {
 }
 
 /// Returns the answers that are valid for `question`.
-pub(crate) fn approval_choices(question: &ApprovalQuestion) -> Vec<ApprovalChoice> {
+pub fn approval_choices(question: &ApprovalQuestion) -> Vec<ApprovalChoice> {
     let hooked = question.reasons.iter().any(|why| matches!(why, toolgate::ApprovalReason::Hook { .. }));
     let makes_sense = |choice: &ApprovalChoice| match choice {
         // A hook asks every time, so an answer for the session has no effect.
@@ -75,7 +75,7 @@ pub(crate) fn approval_choices(question: &ApprovalQuestion) -> Vec<ApprovalChoic
 }
 
 /// Returns the script that a shell is given, if `line` starts a shell.
-pub(crate) fn shell_script(line: &CommandLine) -> Option<&str> {
+pub fn shell_script(line: &CommandLine) -> Option<&str> {
     const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "sh", "zsh"];
     let [shell, flag, script] = &line.argv[..] else { return None };
     let name = shell.rsplit('/').next().unwrap_or(shell);
@@ -83,7 +83,7 @@ pub(crate) fn shell_script(line: &CommandLine) -> Option<&str> {
 }
 
 /// Returns each command that is more than a shell around others, with its class and the reason for it.
-pub(crate) fn command_classes(question: &ApprovalQuestion) -> Vec<(String, &'static str, Option<String>)> {
+pub fn command_classes(question: &ApprovalQuestion) -> Vec<(String, &'static str, Option<String>)> {
     let whole = ShownCommand::from_question(question);
     let parts =
         question.analysis.iter().flat_map(|account| &account.commands).filter(|part| !part.is_wrapper);
@@ -202,7 +202,7 @@ fn placeholder_for(text: &str) -> String {
 }
 
 /// Describes the confinement of the call, apart from what an approval grants.
-pub(crate) fn confinement_summary(question: &ApprovalQuestion) -> String {
+pub fn confinement_summary(question: &ApprovalQuestion) -> String {
     // A server's call runs under the server's own confinement.
     if let [Effect::Foreign(foreign)] = question.intent.effects.as_slice() {
         return format!("as the server `{0}` is: `toolgate mcp get {0}` says how", foreign.server);

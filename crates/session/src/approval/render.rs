@@ -25,13 +25,13 @@ const HEADER: Style = AnsiColor::Cyan.on_default();
 
 /// The size of a screen.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ScreenSize {
-    pub(crate) width: usize,
-    pub(crate) height: usize,
+pub struct ScreenSize {
+    pub width: usize,
+    pub height: usize,
 }
 
 /// Renders `question` in full, with the keys of its answers.
-pub(crate) fn render_question(question: &ApprovalQuestion, size: ScreenSize, scope: PromptScope) -> String {
+pub fn render_question(question: &ApprovalQuestion, size: ScreenSize, scope: PromptScope) -> String {
     let mut text_box = render_body(question, size.width);
     render_warnings(&mut text_box, question, size);
     for (key, label) in approval_choices(question).into_iter().filter_map(|choice| choice.terminal_key(scope))
@@ -43,7 +43,7 @@ pub(crate) fn render_question(question: &ApprovalQuestion, size: ScreenSize, sco
 
 /// Renders `question` in full without colours and keys, for a form that may be truncated. Reasons, grants and the
 /// model's justification come first, the command itself last.
-pub(crate) fn render_plain(question: &ApprovalQuestion, width: usize) -> String {
+pub fn render_plain(question: &ApprovalQuestion, width: usize) -> String {
     let mut text_box = TextBox::new(width);
     render_title(&mut text_box, question);
     text_box.push_blank();
@@ -140,7 +140,7 @@ fn render_proposed_prefix(text_box: &mut TextBox, question: &ApprovalQuestion) {
 }
 
 /// Renders the proposed rule and examples of what else it would allow.
-pub(crate) fn render_rule(proposal: &RuleProposal, size: ScreenSize) -> String {
+pub fn render_rule(proposal: &RuleProposal, size: ScreenSize) -> String {
     let mut text_box = TextBox::new(size.width);
     text_box.push_blank();
     text_box.push_line("This rule would be saved among yours:", TITLE);

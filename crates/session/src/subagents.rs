@@ -17,35 +17,38 @@ use toolgate::{
     Spill, ToolSource,
 };
 
-use super::last_message::LastMessage;
-use super::worktree::{GitRunner, Worktree};
-use super::{AGENT_TOOLS, AssembledSession, ChosenModel, SessionSpec, WorktreePool, assemble, close_journal};
-use crate::args::WorkspaceArgs;
+use crate::assemble::{AGENT_TOOLS, AssembledSession, SessionSpec, assemble};
+use crate::choose_model::ChosenModel;
 use crate::compose::{ComposedTools, compose_in_dirs};
+use crate::last_message::LastMessage;
+use crate::open_journal::close_journal;
+use crate::worktree::{GitRunner, Worktree};
+use crate::worktree_pool::WorktreePool;
+use config::flags::WorkspaceArgs;
 use config::{Config, SandboxMode, SettingSource, SourcedValue, UserDirs};
 
 /// The parts from which sessions of subagents are made, taken from the first session.
-pub(crate) struct SubagentSessions {
-    pub(crate) place: WorkspaceArgs,
-    pub(crate) dirs: UserDirs,
-    pub(crate) chosen: ChosenModel,
-    pub(crate) limits: TurnLimits,
-    pub(crate) instructions: Option<String>,
+pub struct SubagentSessions {
+    pub place: WorkspaceArgs,
+    pub dirs: UserDirs,
+    pub chosen: ChosenModel,
+    pub limits: TurnLimits,
+    pub instructions: Option<String>,
     /// The approver of the first session.
-    pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub approver: Option<Arc<dyn Approver>>,
     /// The tools that the first session may use, if they are limited.
-    pub(crate) allowed_tools: Option<Vec<String>>,
+    pub allowed_tools: Option<Vec<String>>,
     /// Sources of tools that may appear and disappear.
-    pub(crate) sources: Vec<Arc<dyn ToolSource>>,
-    pub(crate) processes: Arc<SharedProcesses>,
+    pub sources: Vec<Arc<dyn ToolSource>>,
+    pub processes: Arc<SharedProcesses>,
     /// The sessions by the path of their agent, with working directory and gate.
-    pub(crate) sessions: Mutex<HashMap<Vec<String>, KnownSession>>,
-    pub(crate) worktrees: WorktreePool,
+    pub sessions: Mutex<HashMap<Vec<String>, KnownSession>>,
+    pub worktrees: WorktreePool,
 }
 
 /// A session that may start others.
 #[derive(Clone)]
-pub(crate) struct KnownSession {
+pub struct KnownSession {
     /// Working directory.
     cwd: PathBuf,
     /// Permissions.
@@ -58,12 +61,12 @@ pub(crate) struct KnownSession {
 
 impl SubagentSessions {
     /// Returns the agents of the first session.
-    pub(crate) fn root_agents(self: Arc<Self>) -> Arc<SessionAgents> {
+    pub fn root_agents(self: Arc<Self>) -> Arc<SessionAgents> {
         SessionAgents::root(self, AgentLimits::default())
     }
 
     /// Registers a session with its working directory and gate.
-    pub(crate) fn register(&self, path: Vec<String>, assembled: &AssembledSession) {
+    pub fn register(&self, path: Vec<String>, assembled: &AssembledSession) {
         let router = assembled.toolgate.router();
         let (cwd, gate) = (router.working_dir().cwd.clone(), router.gate().clone());
         let known =

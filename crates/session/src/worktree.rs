@@ -9,7 +9,7 @@ use agent::WorktreeDiff;
 use exec::run_to_end::OneShotOutput;
 use toolgate::{Gate, Intent, InternalCommand, SandboxPolicy, SharedProcesses, Spill, Verdict};
 
-use super::worktree_lock::WorktreeLock;
+use crate::worktree_lock::WorktreeLock;
 
 /// Time limit of a git command.
 const GIT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -50,7 +50,7 @@ const GIT_ONLY_MARKS: [&str; 6] =
     ["\nGIT binary patch\n", " mode 120000\n", " mode 160000\n", " 120000\n", " 160000\n", " \t\n"];
 
 /// A worktree of an agent.
-pub(super) struct Worktree {
+pub struct Worktree {
     git: GitRunner,
     /// The lock on its directory, with the path of its repository.
     lock: WorktreeLock,
@@ -59,14 +59,14 @@ pub(super) struct Worktree {
     /// The agent's working directory in it.
     cwd: PathBuf,
     /// Set while its agent runs.
-    pub(super) is_open: AtomicBool,
+    pub is_open: AtomicBool,
     /// Serializes diffs, because they share one index.
     diff_lock: tokio::sync::Mutex<()>,
 }
 
 impl Worktree {
     /// Creates a worktree at `at` of the repository that contains `cwd`. It has no files yet.
-    pub(super) async fn create(git: GitRunner, cwd: &Path, at: PathBuf) -> Result<Self, String> {
+    pub async fn create(git: GitRunner, cwd: &Path, at: PathBuf) -> Result<Self, String> {
         let top = git
             .run(cwd, &["rev-parse", "--show-toplevel"])
             .await
@@ -93,23 +93,23 @@ impl Worktree {
     }
 
     /// Returns the repository.
-    pub(super) fn repository(&self) -> &Path {
+    pub fn repository(&self) -> &Path {
         self.lock.repository()
     }
 
     /// Returns the top directory of the worktree.
-    pub(super) fn root(&self) -> &Path {
+    pub fn root(&self) -> &Path {
         self.lock.path()
     }
 
     /// Returns the agent's working directory.
-    pub(super) fn cwd(&self) -> &Path {
+    pub fn cwd(&self) -> &Path {
         &self.cwd
     }
 
     /// Checks out the files. The commit, perhaps made by a model, decides which of the user's filters run. So this
     /// runs under `gate`, which allows writes only below [`Self::root`].
-    pub(super) async fn check_out(&self, gate: &Gate) -> Result<(), String> {
+    pub async fn check_out(&self, gate: &Gate) -> Result<(), String> {
         self.run_confined_git(gate, self.root(), &["reset", "--quiet", "--hard", &self.base], &[]).await?;
         // A checked-out symlink may lead elsewhere.
         let straight = |path: &Path| exec::fs::canonicalize(&path.join(".")).is_ok_and(|real| real == path);
@@ -121,7 +121,7 @@ impl Worktree {
 
     /// Returns the changes; a diff that is too long for a model goes to `kept`. The worktree's content influences
     /// git, so it runs confined under `gate` like the agent's own commands.
-    pub(super) async fn diff(&self, gate: &Gate, kept: &Spill) -> Result<WorktreeDiff, String> {
+    pub async fn diff(&self, gate: &Gate, kept: &Spill) -> Result<WorktreeDiff, String> {
         if !self.lock.is_held() {
             return Err("its worktree was taken away to make room for others".to_owned());
         }
@@ -194,7 +194,7 @@ impl Worktree {
     }
 
     /// Removes the worktree and its files.
-    pub(super) async fn remove(&self) {
+    pub async fn remove(&self) {
         self.is_open.store(false, Ordering::Relaxed);
         self.git.remove_worktree(&self.lock).await;
     }
@@ -222,10 +222,10 @@ fn git_config_variables() -> Vec<(String, String)> {
 
 /// Runs git.
 #[derive(Clone)]
-pub(super) struct GitRunner {
-    pub(super) processes: Arc<SharedProcesses>,
+pub struct GitRunner {
+    pub processes: Arc<SharedProcesses>,
     /// Directories that models may write: git is not taken from there.
-    pub(super) untrusted_dirs: Vec<PathBuf>,
+    pub untrusted_dirs: Vec<PathBuf>,
 }
 
 impl GitRunner {
@@ -270,7 +270,7 @@ impl GitRunner {
     }
 
     /// Removes the worktrees in `directory` that killed processes have left.
-    pub(super) async fn remove_abandoned(&self, directory: &Path) {
+    pub async fn remove_abandoned(&self, directory: &Path) {
         for lock in WorktreeLock::take_abandoned(directory) {
             self.remove_worktree(&lock).await;
         }

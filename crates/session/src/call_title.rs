@@ -25,13 +25,13 @@ const DESCRIPTIVE_ARGUMENTS: &[&str] = &[
 const OMITTED_ARGUMENTS: &[&str] = &["steps", "questions"];
 
 /// Returns the tool's name and a summary of its arguments.
-pub(crate) fn title(call: &ToolCall) -> String {
+pub fn title(call: &ToolCall) -> String {
     let name: String = call.name.chars().take(MAX_TITLE_CHARS).collect();
     format!("{} {}", to_one_line(&name), summarize_arguments(call)).trim_end().to_owned()
 }
 
 /// Summarizes the arguments of a call. Empty if they say nothing.
-pub(crate) fn summarize_arguments(call: &ToolCall) -> String {
+pub fn summarize_arguments(call: &ToolCall) -> String {
     let about = match &call.payload {
         ToolPayload::Custom { input } => patched_files(input),
         payload => summarize_json(&payload.arguments()),

@@ -116,7 +116,7 @@ impl TextBox {
 }
 
 /// Returns foreign text in full, line by line, each behind a bar and without styles.
-pub(crate) fn quote_lines(text: &str, width: usize) -> Vec<String> {
+pub fn quote_lines(text: &str, width: usize) -> Vec<String> {
     let mut text_box = TextBox::new(width);
     text_box.push_quote(text, |_| Style::new());
     let plain = |line: &String| anstream::adapter::strip_str(line).to_string().trim_end().to_owned();

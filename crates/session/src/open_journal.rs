@@ -8,7 +8,7 @@ use journal::{Journal, JournalEntry, JournalFault, Redactor, ReopenedJournal, Se
 use toolgate::is_secret_name;
 use toolgate::wire::Dialect;
 
-use super::choose_model::ChosenModel;
+use crate::choose_model::ChosenModel;
 use crate::compose::ComposedTools;
 use config::OperationFault;
 
@@ -16,14 +16,14 @@ use config::OperationFault;
 const MAX_SEARCHED_SESSIONS: usize = 200;
 
 /// An open journal with its session id and recorder.
-pub(super) struct OpenJournal {
-    pub(super) id: SessionId,
-    pub(super) recorder: Arc<JournalRecorder>,
-    pub(super) resumed: Option<ResumedSession>,
+pub(crate) struct OpenJournal {
+    pub id: SessionId,
+    pub recorder: Arc<JournalRecorder>,
+    pub resumed: Option<ResumedSession>,
 }
 
 /// The settings in the first record of a session.
-pub(super) struct SessionHeader {
+pub(crate) struct SessionHeader {
     cwd: String,
     model: String,
     dialect: Dialect,
@@ -33,7 +33,7 @@ pub(super) struct SessionHeader {
 
 impl SessionHeader {
     /// Collects the settings from `composed` and `chosen`.
-    pub(super) fn new(composed: &ComposedTools, chosen: Option<&ChosenModel>) -> Self {
+    pub(crate) fn new(composed: &ComposedTools, chosen: Option<&ChosenModel>) -> Self {
         Self {
             cwd: composed.cwd().display().to_string(),
             model: chosen.map(|chosen| chosen.name.clone()).unwrap_or_default(),
@@ -46,7 +46,7 @@ impl SessionHeader {
 
 impl OpenJournal {
     /// Opens a journal in `sessions`: that of `resume`, or a new one.
-    pub(super) fn open(
+    pub(crate) fn open(
         sessions: Option<PathBuf>,
         new: SessionId,
         resume: Option<&str>,
@@ -92,7 +92,7 @@ impl OpenJournal {
 }
 
 /// Records the end of a session and its reason.
-pub(crate) fn close_journal(recorder: &JournalRecorder, why: &str) -> Result<(), JournalFault> {
+pub fn close_journal(recorder: &JournalRecorder, why: &str) -> Result<(), JournalFault> {
     recorder.write(&JournalEntry::End { why: why.to_owned() })?;
     recorder.flush()
 }

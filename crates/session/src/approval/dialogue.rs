@@ -16,7 +16,7 @@ const ESCAPE: u8 = 0x1b;
 
 /// The effect of some input.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum DialogueOutcome {
+pub enum DialogueOutcome {
     /// Nothing changes on the screen.
     Nothing,
     /// Text to write.
@@ -30,7 +30,7 @@ pub(super) enum DialogueOutcome {
 /// The user's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ApprovalAnswer {
+pub enum ApprovalAnswer {
     Once,
     Session,
     /// The user has seen the rule.
@@ -43,7 +43,7 @@ pub(crate) enum ApprovalAnswer {
 
 impl ApprovalAnswer {
     /// Returns the decision; `rule` is the rule that was shown.
-    pub(crate) fn into_decision(self, rule: Option<&NewRule>) -> ReviewDecision {
+    pub fn into_decision(self, rule: Option<&NewRule>) -> ReviewDecision {
         match (self, rule) {
             (Self::Always, Some(rule)) => ReviewDecision::ApprovedWithRule(rule.clone()),
             (Self::Once | Self::Always, _) => ReviewDecision::Approved,
@@ -55,7 +55,7 @@ impl ApprovalAnswer {
 }
 
 /// The dialogue about one question.
-pub(crate) struct ApprovalDialogue {
+pub struct ApprovalDialogue {
     choices: Vec<ApprovalChoice>,
     scope: PromptScope,
     /// The text of the rule that could be saved, as shown to the user.
@@ -73,23 +73,18 @@ enum DialogueStage {
 }
 
 impl ApprovalDialogue {
-    pub(super) fn for_question(question: &ApprovalQuestion, size: ScreenSize) -> Self {
+    pub fn for_question(question: &ApprovalQuestion, size: ScreenSize) -> Self {
         let rule = question.proposal.as_ref().map(|proposal| render::render_rule(proposal, size));
         Self::new(approval_choices(question), PromptScope::Call, rule, size.width)
     }
 
     /// Builds a dialogue about a question that was asked by another process.
-    pub(crate) fn new(
-        choices: Vec<ApprovalChoice>,
-        scope: PromptScope,
-        rule: Option<String>,
-        width: usize,
-    ) -> Self {
+    pub fn new(choices: Vec<ApprovalChoice>, scope: PromptScope, rule: Option<String>, width: usize) -> Self {
         Self { choices, scope, rule, width, stage: DialogueStage::Choosing }
     }
 
     /// Returns the text before the cursor.
-    pub(super) fn prompt(&self) -> String {
+    pub fn prompt(&self) -> String {
         match &self.stage {
             DialogueStage::Choosing => {
                 let keys = self.choices.iter().filter_map(|choice| choice.terminal_key(self.scope));
@@ -112,7 +107,7 @@ impl ApprovalDialogue {
 
     /// Handles the bytes of one read. A key is a single byte; several bytes are an arrow key, a paste or a word, and
     /// answer nothing.
-    pub(super) fn handle_input(&mut self, input: &[u8]) -> DialogueOutcome {
+    pub fn handle_input(&mut self, input: &[u8]) -> DialogueOutcome {
         if input.contains(&CONTROL_C) {
             return DialogueOutcome::Decided(ApprovalAnswer::Stop, "stopped");
         }

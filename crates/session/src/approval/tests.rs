@@ -1,13 +1,11 @@
 //! Tests of approval questions: the rendered text, and the meaning of each key.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
 use insta::assert_snapshot;
-use policy::{ForeignToolCall, MachineLookup, MemoryNote, ResolvedProgram, ToolTrust};
+use policy::{ForeignToolCall, MemoryNote, ToolTrust};
+use testkit::{approval_gate as gate, question_for, script_intent};
 use toolgate::{
-    ApprovalPolicy, ApprovalQuestion, Confinement, Denial, DenyRead, Effect, Escalation, Gate, Intent,
-    NetworkPolicy, ReadRoot, ReadScope, ReviewDecision, SandboxPolicy, Verdict,
+    ApprovalPolicy, ApprovalQuestion, Denial, Effect, Escalation, Intent, NetworkPolicy, ReviewDecision,
+    Verdict,
 };
 
 use super::describe::PromptScope;
@@ -15,43 +13,6 @@ use super::dialogue::{ApprovalDialogue, DialogueOutcome};
 use super::render::{self, ScreenSize};
 
 const SIZE: ScreenSize = ScreenSize { width: 90, height: 60 };
-
-/// A machine on which every program belongs to the system.
-struct SystemProgramsMachine;
-
-impl MachineLookup for SystemProgramsMachine {
-    fn resolve_program(&self, name: &str, _: &Path, _: bool) -> Option<ResolvedProgram> {
-        let name = name.rsplit('/').next().unwrap_or(name);
-        Some(ResolvedProgram { path: Path::new("/usr/bin").join(name), trusted: true })
-    }
-
-    fn nearest_existing(&self, path: &Path) -> PathBuf {
-        path.to_owned()
-    }
-
-    fn may_write(&self, _: &Path) -> bool {
-        true
-    }
-}
-
-fn gate(approval: ApprovalPolicy) -> Gate {
-    let reach = ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap());
-    let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
-    let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite).with_confinement(confinement);
-    gate.with_approval(approval).with_machine(Arc::new(SystemProgramsMachine))
-}
-
-pub(crate) fn script_intent(script: &str) -> Intent {
-    let argv = ["/bin/bash", "-lc", script].map(str::to_owned).to_vec();
-    Intent::run(argv, Path::new("/w"))
-}
-
-pub(crate) fn question_for(approval: ApprovalPolicy, intent: &Intent) -> Box<ApprovalQuestion> {
-    match gate(approval).decide("shell_command", intent) {
-        Verdict::Ask(question) => question,
-        other => panic!("{other:?}"),
-    }
-}
 
 /// Renders a question without colours.
 fn rendered(question: &ApprovalQuestion) -> String {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use toolgate::{Toolgate, TurnDiff, TurnDiffTracker};
 
 /// Tracks the turns of a session, and stores the diff of the last one.
-pub(crate) struct TurnDiffRecorder {
+pub struct TurnDiffRecorder {
     tracker: TurnDiffTracker,
     /// The state directory, and the watched directory.
     directories: Option<(PathBuf, PathBuf)>,
@@ -18,13 +18,13 @@ pub(crate) struct TurnDiffRecorder {
 
 impl TurnDiffRecorder {
     /// Starts tracking; stores nothing if `state` is `None`.
-    pub(crate) fn start(toolgate: &Toolgate, state: Option<&Path>) -> Self {
+    pub fn start(toolgate: &Toolgate, state: Option<&Path>) -> Self {
         let directories = state.map(|state| (state.to_owned(), toolgate.router().working_dir().cwd.clone()));
         Self { tracker: toolgate.track_turns(), directories }
     }
 
     /// Ends a turn, and returns its diff if files changed.
-    pub(crate) fn end_turn(&mut self) -> Option<TurnDiff> {
+    pub fn end_turn(&mut self) -> Option<TurnDiff> {
         let turn = self.tracker.finish_turn();
         if let Some((state, directory)) = &self.directories {
             save_diff(state, directory, &turn.text);
@@ -34,7 +34,7 @@ impl TurnDiffRecorder {
 }
 
 /// Returns the diff of the last turn in `directory`, if there is one.
-pub(crate) fn last_diff(state: &Path, directory: &Path) -> io::Result<Option<String>> {
+pub fn last_diff(state: &Path, directory: &Path) -> io::Result<Option<String>> {
     match std::fs::read_to_string(diff_file(state, directory)) {
         Ok(text) => Ok(Some(text)),
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -50,7 +50,7 @@ fn diff_file(state: &Path, directory: &Path) -> PathBuf {
 }
 
 /// Stores the diff of a turn in `directory`; it may be empty.
-pub(crate) fn save_diff(state: &Path, directory: &Path, text: &str) {
+pub fn save_diff(state: &Path, directory: &Path, text: &str) {
     if let Err(fault) = write_file(&diff_file(state, directory), text) {
         tracing::warn!("what the turn changed was not kept: {fault}");
     }

@@ -6,18 +6,18 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 
-use super::worktree::Worktree;
+use crate::worktree::Worktree;
 
 /// Worktrees that are kept; beyond that, the oldest one of a closed agent is removed.
 const MAX_WORKTREES: usize = 12;
 
 /// Worktrees by the paths of their agents, oldest first.
 #[derive(Default)]
-pub(crate) struct WorktreePool(Mutex<Vec<(Vec<String>, Arc<Worktree>)>>);
+pub struct WorktreePool(Mutex<Vec<(Vec<String>, Arc<Worktree>)>>);
 
 impl WorktreePool {
     /// Returns the worktree of the agent at `path`.
-    pub(super) fn find(&self, path: &[String]) -> Option<Arc<Worktree>> {
+    pub fn find(&self, path: &[String]) -> Option<Arc<Worktree>> {
         self.0
             .lock()
             .iter()
@@ -26,7 +26,7 @@ impl WorktreePool {
     }
 
     /// Adds a worktree, and removes the oldest unused one beyond the limit.
-    pub(super) async fn insert(&self, path: Vec<String>, worktree: Arc<Worktree>) {
+    pub async fn insert(&self, path: Vec<String>, worktree: Arc<Worktree>) {
         let oldest = {
             let mut all = self.0.lock();
             all.push((path, worktree));
@@ -40,7 +40,7 @@ impl WorktreePool {
     }
 
     /// Removes the worktrees of all agents below `path`.
-    pub(super) async fn remove_below(&self, path: &[String]) {
+    pub async fn remove_below(&self, path: &[String]) {
         let below = |(agent_path, _): &mut (Vec<String>, Arc<Worktree>)| {
             agent_path.len() > path.len() && agent_path.starts_with(path)
         };

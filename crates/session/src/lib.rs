@@ -1,0 +1,30 @@
+//! Assembles sessions from tools, a model, a journal, MCP servers, sub-agents and approval questions.
+
+mod absent_tools;
+pub mod approval;
+mod assemble;
+pub mod call_title;
+pub mod choose_model;
+pub mod compose;
+mod configured_confinement;
+pub mod confinement_warnings;
+pub mod explain_verdict;
+mod last_message;
+pub mod mcp_servers;
+mod open_journal;
+mod project_instructions;
+mod read_input;
+mod spill_store;
+pub mod subagents;
+pub mod turn_diff_store;
+mod web_search;
+mod worktree;
+mod worktree_lock;
+mod worktree_pool;
+
+pub use assemble::{AssembledSession, SessionSpec, assemble, journal_fault};
+pub use choose_model::ChosenModel;
+pub use last_message::LastMessage;
+pub use open_journal::close_journal;
+pub use read_input::read_file_or_stdin;
+pub use worktree_pool::WorktreePool;
