@@ -3,10 +3,7 @@
 mod args;
 mod commands;
 mod exit_status;
-mod journals;
 mod listen_address;
-#[cfg(feature = "otlp")]
-mod otlp;
 mod peer_check;
 mod terminal_approver;
 mod terminal_elicitation;

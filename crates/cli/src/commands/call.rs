@@ -1,6 +1,5 @@
 //! `toolgate call`: makes one tool call and prints the answer.
 
-use std::io::Read;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;

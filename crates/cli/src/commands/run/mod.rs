@@ -147,7 +147,7 @@ fn choose_view(to_programs: bool) -> Arc<dyn SessionView> {
 /// Exports the telemetry of the session, if a collector is configured.
 #[cfg(feature = "otlp")]
 async fn report(journal: &Path) {
-    crate::otlp::report_session(journal).await;
+    report::otlp::report_session(journal).await;
 }
 
 /// Does nothing: built without the `otlp` feature.

@@ -5,8 +5,8 @@ use std::path::Path;
 use agent::SessionHandle;
 use toolgate::{Toolgate, json};
 
-use crate::commands::replay::{reverse_diff, split_undoable};
 use config::OperationFault;
+use report::replay::{reverse_diff, split_undoable};
 use session::turn_diff_store;
 
 /// The help text.

@@ -1,0 +1,158 @@
+//! `toolgate log`: shows recorded sessions.
+
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use journal::{JournalFault, JournalReader, VerifiedJournal};
+
+use crate::args::{LogArgs, LogCommand, LogVerifyArgs};
+use crate::exit_status::USAGE;
+use config::{OperationFault, UserDirs};
+use report::resolve_session::{self, ResolvedSession};
+use report::timeline::{JournalEnding, SessionTimeline, describe_journal_fault};
+use report::truncate::TextTruncator;
+use report::{page, session_list, session_text, verify_result};
+
+pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, OperationFault> {
+    if let Some(LogCommand::Verify(args)) = &args.command {
+        return verify_sessions(args);
+    }
+    let directory = resolve_session::sessions_directory()?;
+    let Some(word) = &args.session else { return list_sessions(&directory, args) };
+    let session = resolve_session::resolve(&directory, word)?;
+    #[cfg(feature = "otlp")]
+    if let Some(url) = &args.otlp {
+        return export_session(&session, url);
+    }
+    if args.json {
+        return print_journal_lines(&session);
+    }
+    let timeline = SessionTimeline::read(&session.path, TextTruncator::for_reading())
+        .map_err(|fault| OperationFault::usage(fault.to_string()))?;
+    match args.html.as_deref() {
+        None => terminal::print_styled(&session_text::render(&session.name, &timeline))?,
+        Some(file) if file.as_os_str() == OsStr::new("-") => {
+            let mut out = io::stdout().lock();
+            out.write_all(page::render(&session.name, &timeline).as_bytes())?;
+            out.flush()?;
+        }
+        Some(file) => save_page(file, &page::render(&session.name, &timeline))?,
+    }
+    Ok(match timeline.ending {
+        JournalEnding::Broken(why) => report_changed(&session, &why),
+        JournalEnding::Whole | JournalEnding::Torn(_) | JournalEnding::TooLong => ExitCode::SUCCESS,
+    })
+}
+
+/// Prints the lines of the session's journal.
+fn print_journal_lines(session: &ResolvedSession) -> Result<ExitCode, OperationFault> {
+    let mut records =
+        JournalReader::open(&session.path).map_err(|fault| OperationFault::usage(fault.to_string()))?;
+    let (mut out, is_terminal) = (io::BufWriter::new(io::stdout().lock()), io::stdout().is_terminal());
+    // ends: with the file
+    while let Some(record) = records.next() {
+        if let Err(fault) = record {
+            out.flush()?;
+            return Ok(report_changed(session, &describe_journal_fault(&fault)));
+        }
+        if is_terminal {
+            out.write_all(
+                terminal::escape_invisible(&String::from_utf8_lossy(records.last_line())).as_bytes(),
+            )?;
+        } else {
+            out.write_all(records.last_line())?;
+        }
+        out.write_all(b"\n")?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn report_changed(session: &ResolvedSession, why: &str) -> ExitCode {
+    terminal::print_error(&format!(
+        "`{}` is shown only as far as it is as it was written: {why}",
+        session.name
+    ));
+    ExitCode::FAILURE
+}
+
+/// Saves a page. A new file is readable only by the user, because sessions are private. Only an existing page
+/// is overwritten.
+fn save_page(file: &Path, page: &str) -> Result<(), OperationFault> {
+    page::save_private(file, page).map_err(|error| {
+        OperationFault::usage(format!("`{}` cannot be written: {error}", file.display()))
+            .with_hint("`--html -` writes to standard output")
+    })
+}
+
+/// Lists the sessions.
+fn list_sessions(directory: &Path, args: &LogArgs) -> Result<ExitCode, OperationFault> {
+    let sessions = journal::list_sessions(directory, args.number.into())
+        .map_err(|fault| OperationFault::failed(fault.to_string()))?;
+    if args.json {
+        for session in &sessions {
+            terminal::print_text(&session_list::as_json(session).to_string())?;
+        }
+    } else if sessions.is_empty() {
+        terminal::print_hint(&format!("there are no sessions in `{}` yet", directory.display()));
+    } else {
+        let home = UserDirs::from_env()?.home;
+        terminal::print_styled(&session_list::format_table(
+            &sessions,
+            home.as_deref(),
+            terminal::terminal_width(),
+        ))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Verifies that journals are unchanged since they were written.
+fn verify_sessions(args: &LogVerifyArgs) -> Result<ExitCode, OperationFault> {
+    let directory = resolve_session::sessions_directory()?;
+    let sessions = if args.sessions.is_empty() {
+        resolve_session::all_sessions(&directory)?
+    } else {
+        args.sessions
+            .iter()
+            .map(|word| resolve_session::resolve(&directory, word))
+            .collect::<Result<_, _>>()?
+    };
+    let mut worst = 0;
+    // Prints each line as soon as it is known: there may be many sessions.
+    for session in &sessions {
+        let verified = journal::verify_journal(&session.path);
+        worst = worst.max(exit_status(&verified));
+        let line = if args.json {
+            verify_result::as_json(session, &verified).to_string()
+        } else {
+            verify_result::format_result(session, &verified)
+        };
+        terminal::print_text(&line)?;
+    }
+    if sessions.is_empty() {
+        terminal::print_hint(&format!("there are no sessions in `{}` yet", directory.display()));
+    }
+    Ok(ExitCode::from(worst))
+}
+
+/// Returns the exit status for one session: 0 verified, 1 not verified, 2 not found.
+fn exit_status(verified: &Result<VerifiedJournal, JournalFault>) -> u8 {
+    match verified {
+        Ok(_) => 0,
+        Err(JournalFault::Unusable { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => USAGE,
+        Err(_) => 1,
+    }
+}
+
+/// Sends the session to an OpenTelemetry collector, and prints the number of spans.
+#[cfg(feature = "otlp")]
+fn export_session(session: &ResolvedSession, url: &str) -> Result<ExitCode, OperationFault> {
+    let sent = super::block_on_current_thread(report::otlp::export_session(session, url))?;
+    terminal::print_text(&format!("sent {} spans of {} to {}", sent.spans, sent.session, sent.host))?;
+    Ok(sent.incomplete_reason.map_or(ExitCode::SUCCESS, |why| {
+        terminal::print_error(&format!("`{}` was sent only in part: {why}", session.name));
+        ExitCode::FAILURE
+    }))
+}

@@ -1,0 +1,72 @@
+//! `toolgate replay`: repeats the calls of a session on a copy of its workspace, and compares the answers.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use config::OperationFault;
+use report::replay::{RecordedApprover, RecordedSession, ReplayOutcome, WorkspaceCopy, undo_turns};
+use report::resolve_session;
+use session::compose::compose;
+use terminal::FAINT;
+
+use crate::args::{ReplayArgs, WorkspaceArgs};
+
+pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, OperationFault> {
+    let session = resolve_session::resolve(&resolve_session::sessions_directory()?, &args.session)?;
+    let records = journal::read_journal(&session.path)
+        .map_err(|fault| OperationFault::failed(fault.to_string()))?
+        .records;
+    let recorded = RecordedSession::from_records(&records)?;
+    let from = args.cwd.clone().unwrap_or_else(|| recorded.cwd.clone());
+    let copy = WorkspaceCopy::create(&from).map_err(|fault| {
+        OperationFault::failed(format!("the workspace `{}` cannot be copied: {fault}", from.display()))
+            .with_hint("--cwd names another one")
+    })?;
+    let place = WorkspaceArgs {
+        cwd: Some(copy.root()),
+        sandbox: Some(recorded.sandbox),
+        approval: Some(recorded.approval),
+        // The model decides which tools are available.
+        model: recorded.model.clone(),
+        ..WorkspaceArgs::default()
+    };
+    let composed = compose(&place)?.with_approver(Arc::new(RecordedApprover(recorded.decisions.clone())));
+    super::block_on(async {
+        let toolgate = composed.build()?;
+        let taken_back = undo_turns(&toolgate, &recorded.diffs).await;
+        if !args.json {
+            let state = if taken_back {
+                "as it was before the session"
+            } else {
+                "as it is now, since its changes cannot be taken back"
+            };
+            terminal::print_stderr(&format!(
+                "{FAINT}{} calls on a copy of {} ({} files), {state}{FAINT:#}",
+                recorded.calls.len(),
+                from.display(),
+                copy.file_count()
+            ));
+        }
+        let mut differ = 0;
+        for recorded_call in &recorded.calls {
+            let outcome = recorded_call.replay(&toolgate, (&recorded.cwd, &copy.root())).await;
+            differ += usize::from(matches!(outcome, ReplayOutcome::Differs(_)));
+            let shown = if args.json {
+                outcome.to_json(recorded_call).to_string()
+            } else {
+                outcome.to_text(recorded_call)
+            };
+            if args.json {
+                terminal::print_text(&shown)?;
+            } else {
+                terminal::print_styled(&format!("{shown}\n"))?;
+            }
+        }
+        toolgate.close().await;
+        if !args.json {
+            let same = recorded.calls.len() - differ;
+            terminal::print_stderr(&format!("{same} the same or not replayed, {differ} different"));
+        }
+        Ok(if differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    })
+}

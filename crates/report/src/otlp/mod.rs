@@ -1,0 +1,139 @@
+//! Exports a session's journal to an OpenTelemetry collector as spans and histograms, named by the GenAI conventions.
+//!
+//! Prompts, arguments and answers are not sent.
+
+mod encode;
+mod exporter_settings;
+mod histogram;
+mod span;
+mod trace_builder;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agent::OtlpCollector;
+use serde_json::Value;
+
+use self::exporter_settings::ExporterSettings;
+use self::trace_builder::SessionTrace;
+use crate::resolve_session::ResolvedSession;
+use config::OperationFault;
+use terminal::FAINT;
+
+/// Spans in one request: a few hundred kilobytes, where collectors accept megabytes.
+const MAX_SPANS_PER_REQUEST: usize = 1000;
+/// Time limit of one request when the user waits for the export.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time that the export may add to the end of a session.
+const SESSION_END_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The result of an export.
+pub struct ExportSummary {
+    /// The number of spans that were sent.
+    pub spans: usize,
+    /// The id of the session.
+    pub session: String,
+    /// The host and port of the collector.
+    pub host: String,
+    /// The reason why only a part was sent.
+    pub incomplete_reason: Option<String>,
+}
+
+/// Sends the session to the collector at `url`.
+pub async fn export_session(session: &ResolvedSession, url: &str) -> Result<ExportSummary, OperationFault> {
+    let settings = ExporterSettings::from_variables(&env_variable).with_endpoint(url);
+    let collector = settings.to_collector().map_err(OperationFault::usage)?;
+    let trace =
+        SessionTrace::read(&session.path).map_err(|fault| OperationFault::usage(fault.to_string()))?;
+    let host = collector.host_and_port();
+    send_trace(&collector, &settings.service, &trace)
+        .await
+        .map_err(|why| OperationFault::failed(format!("the session was not sent to {host}: {why}")))?;
+    let SessionTrace { session, spans, incomplete_reason, .. } = trace;
+    Ok(ExportSummary { spans: spans.len(), session, host, incomplete_reason })
+}
+
+/// Sends the session in `journal`, which has just ended, to the collector that the environment names, if any. The
+/// time is limited, and a failure does not affect the session.
+pub async fn report_session(journal: &Path) {
+    let settings = ExporterSettings::from_variables(&env_variable);
+    if settings.endpoint.is_empty() {
+        return;
+    }
+    let late = || Err(format!("it took longer than {} s", SESSION_END_TIMEOUT.as_secs()));
+    let sent = tokio::time::timeout(SESSION_END_TIMEOUT, export_journal(&settings, journal.to_owned())).await;
+    if let Err(why) = sent.unwrap_or_else(|_| late()) {
+        let why = terminal::to_one_line(&why);
+        terminal::print_stderr(&format!("{FAINT}the session was not sent to the collector: {why}{FAINT:#}"));
+    }
+}
+
+async fn export_journal(settings: &ExporterSettings, journal: PathBuf) -> Result<(), String> {
+    let collector = settings.to_collector()?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "no call: it reads our own file, and the program does not wait for it"
+    )]
+    let read = tokio::task::spawn_blocking(move || SessionTrace::read(&journal)).await;
+    let trace = read.map_err(|error| error.to_string())?.map_err(|fault| fault.to_string())?;
+    let sent = send_trace(&collector, &settings.service, &trace).await;
+    sent.map_err(|why| format!("{}: {why}", collector.host_and_port()))
+}
+
+async fn send_trace(collector: &OtlpCollector, service: &str, trace: &SessionTrace) -> Result<(), String> {
+    for spans in trace.spans.chunks(MAX_SPANS_PER_REQUEST) {
+        let body = encode::traces_request(service, trace, spans).to_string();
+        check_accepted(&collector.post("v1/traces", body, REQUEST_TIMEOUT).await?)?;
+    }
+    let histograms = histogram::build_histograms(&trace.spans);
+    if histograms.is_empty() {
+        return Ok(());
+    }
+    let body = encode::metrics_request(service, trace, &histograms).to_string();
+    check_accepted(&collector.post("v1/metrics", body, REQUEST_TIMEOUT).await?)
+}
+
+/// Checks that the collector accepted everything: a successful answer may report partial success.
+fn check_accepted(answer: &str) -> Result<(), String> {
+    let answer: Value = serde_json::from_str(answer).unwrap_or_default();
+    let partial = &answer["partialSuccess"];
+    let count = |name: &str| {
+        let count = &partial[name];
+        count.as_u64().or_else(|| count.as_str()?.parse().ok()).unwrap_or(0)
+    };
+    match count("rejectedSpans") + count("rejectedDataPoints") {
+        0 => Ok(()),
+        rejected => {
+            let why = partial["errorMessage"].as_str().unwrap_or("it does not say why");
+            Err(format!("it did not take {rejected} of them: {}", crate::truncate::truncate_name(why)))
+        }
+    }
+}
+
+fn env_variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partial_success_is_an_error() {
+        for all in [
+            "",
+            "{}",
+            r#"{"partialSuccess":{}}"#,
+            r#"{"partialSuccess":{"errorMessage":"a hint"}}"#,
+            "not JSON",
+        ] {
+            assert_eq!(check_accepted(all), Ok(()), "{all}");
+        }
+        for part in [
+            r#"{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too old"}}"#,
+            r#"{"partialSuccess":{"rejectedDataPoints":2,"errorMessage":"too old"}}"#,
+        ] {
+            assert_eq!(check_accepted(part), Err("it did not take 2 of them: too old".to_owned()), "{part}");
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Repeats the calls of a session on a copy of its workspace, and compares the answers.
+
+mod compare_answers;
+mod diff_reversal;
+mod recorded_session;
+mod workspace_copy;
+
+pub use compare_answers::AnswerDifference;
+pub use diff_reversal::{reverse_diff, split_undoable};
+pub use recorded_session::{RecordedApprover, RecordedCall, RecordedSession, ReplayOutcome, undo_turns};
+pub use workspace_copy::WorkspaceCopy;

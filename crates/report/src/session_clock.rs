@@ -1,0 +1,51 @@
+//! Working time of a session, computed from the timestamps of its journal.
+
+/// Counts the working milliseconds of a session. The machine's clock may go back, and idle time does not count.
+#[derive(Debug, Default)]
+pub struct SessionClock {
+    last: Option<u64>,
+    elapsed: u64,
+}
+
+/// The kind of time that passed before a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ElapsedKind {
+    Working,
+    /// Between turns, or between the end of a session and its resumption.
+    Idle,
+}
+
+impl SessionClock {
+    /// Returns the working time of the session at a record written `at`.
+    pub fn tick(&mut self, at: &str, passed: ElapsedKind) -> u64 {
+        let Some(now) = journal::parse_millis(at) else { return self.elapsed };
+        let since = now.saturating_sub(self.last.unwrap_or(now));
+        self.last = Some(now);
+        if passed == ElapsedKind::Working {
+            self.elapsed = self.elapsed.saturating_add(since);
+        }
+        self.elapsed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_time_and_clock_jumps_do_not_count() {
+        let mut clock = SessionClock::default();
+        let times: Vec<u64> = [
+            ("2026-11-16T21:36:00.000Z", ElapsedKind::Working),
+            ("2026-11-16T21:36:01.500Z", ElapsedKind::Working),
+            ("2026-11-16T22:36:00.000Z", ElapsedKind::Idle),
+            ("2026-11-16T22:36:00.100Z", ElapsedKind::Working),
+            ("2026-11-16T20:00:00.000Z", ElapsedKind::Working),
+            ("2026-11-16T20:00:00.001Z", ElapsedKind::Working),
+            ("no time", ElapsedKind::Working),
+        ]
+        .map(|(at, passed)| clock.tick(at, passed))
+        .into();
+        assert_eq!(times, [0, 1500, 1500, 1600, 1600, 1601, 1601]);
+    }
+}

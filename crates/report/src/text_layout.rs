@@ -1,0 +1,109 @@
+//! Layout of log text for a terminal: escapes and quotes foreign text, and marks truncation.
+
+use std::fmt::Write;
+
+use anstyle::Style;
+
+use crate::format_amount;
+use crate::truncate::TextExcerpt;
+use terminal::FAINT;
+
+/// Characters of a line that are shown.
+const MAX_LINE_CHARS: usize = 240;
+
+/// Styled text. All added text is made visible.
+#[derive(Default)]
+pub struct TextLayout {
+    text: String,
+}
+
+impl TextLayout {
+    /// Adds an empty line.
+    pub fn blank_line(&mut self) {
+        self.text.push('\n');
+    }
+
+    /// Adds a line of any text. `indent` is added unchanged.
+    pub fn line(&mut self, indent: &str, text: &str, style: Style) {
+        let text = truncate_line(&terminal::to_one_line(text));
+        let _infallible = writeln!(self.text, "{indent}{style}{text}{style:#}");
+    }
+
+    /// Quotes the first `most` lines of a text behind a bar. A last line states how much is left out.
+    pub fn quote(
+        &mut self,
+        indent: &str,
+        excerpt: &TextExcerpt,
+        max_lines: usize,
+        style: impl Fn(&str) -> Style,
+    ) {
+        let text = excerpt.text.strip_suffix('\n').unwrap_or(&excerpt.text);
+        let mut rest = text.split('\n');
+        if text.is_empty() {
+            rest.next();
+        }
+        for line in rest.by_ref().take(max_lines) {
+            let style = style(line);
+            let line = truncate_line(&terminal::escape_invisible(line));
+            let blank = if line.is_empty() { "" } else { " " };
+            let _infallible = writeln!(self.text, "{indent}{FAINT}│{FAINT:#}{blank}{style}{line}{style:#}");
+        }
+        let (lines, bytes) = (rest.count() as u64, excerpt.omitted_bytes as u64);
+        let left = match (lines, bytes) {
+            (0, 0) => return,
+            (lines, 0) => format!("… {} more", format_amount::pluralize(lines, "line")),
+            (0, bytes) => format!("… {} more", format_amount::format_bytes(bytes)),
+            (lines, bytes) => {
+                format!(
+                    "… {} and {} more",
+                    format_amount::pluralize(lines, "line"),
+                    format_amount::format_bytes(bytes)
+                )
+            }
+        };
+        let _infallible = writeln!(self.text, "{indent}{FAINT}│ {left}{FAINT:#}");
+    }
+
+    pub fn into_text(self) -> String {
+        self.text
+    }
+}
+
+/// Truncates a line.
+fn truncate_line(line: &str) -> String {
+    let mut letters = line.chars();
+    let mut clipped: String = letters.by_ref().take(MAX_LINE_CHARS).collect();
+    if letters.next().is_some() {
+        clipped.push('…');
+    }
+    clipped.truncate(clipped.trim_end().len());
+    clipped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quoted(text: &str, left_out: usize) -> String {
+        let mut sheet = TextLayout::default();
+        sheet.quote("  ", &TextExcerpt { text: text.to_owned(), omitted_bytes: left_out }, 2, |_| {
+            Style::new()
+        });
+        anstream::adapter::strip_str(&sheet.into_text()).to_string()
+    }
+
+    #[test]
+    fn a_cut_quote_states_how_much_is_left_out() {
+        for (text, left_out, expected) in [
+            ("", 0, ""),
+            ("a\nb\n", 0, "  │ a\n  │ b\n"),
+            ("a\n\nb\nc", 0, "  │ a\n  │\n  │ … 2 lines more\n"),
+            ("a\nb\nc", 7, "  │ a\n  │ b\n  │ … 1 line and 7 bytes more\n"),
+            ("", 2000, "  │ … 2.0 kB more\n"),
+            ("\u{1b}[31m\r", 0, "  │ \\u{1b}[31m\\u{d}\n"),
+        ] {
+            assert_eq!(quoted(text, left_out), expected);
+        }
+        assert_eq!(truncate_line(&"x".repeat(1000)).chars().count(), MAX_LINE_CHARS + 1);
+    }
+}
