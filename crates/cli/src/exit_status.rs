@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use config::{FaultKind, OperationFault};
+use server::ServerEnd;
 
 /// The exit status for a wrong command line, configuration or call.
 pub(crate) const USAGE: u8 = 2;
@@ -12,6 +13,8 @@ pub(crate) const UNCONFINED: u8 = 125;
 pub(crate) const INTERRUPTED: u8 = 130;
 /// The exit status after SIGTERM, as shells give it.
 pub(crate) const TERMINATED: u8 = 143;
+/// The exit status after SIGHUP, as shells give it.
+const HUNG_UP: u8 = 129;
 /// The exit status when an operation fails for reasons outside the command line.
 const FAILED: u8 = 1;
 
@@ -28,4 +31,14 @@ pub(crate) fn report_fault(fault: &OperationFault) -> ExitCode {
         terminal::print_hint(hint);
     }
     ExitCode::from(status)
+}
+
+/// Returns the exit status for the end of a server.
+pub(crate) fn of_server(end: ServerEnd) -> ExitCode {
+    match end {
+        ServerEnd::InputEnded => ExitCode::SUCCESS,
+        ServerEnd::Interrupted => ExitCode::from(INTERRUPTED),
+        ServerEnd::Terminated => ExitCode::from(TERMINATED),
+        ServerEnd::HungUp => ExitCode::from(HUNG_UP),
+    }
 }

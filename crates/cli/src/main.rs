@@ -3,8 +3,6 @@
 mod args;
 mod commands;
 mod exit_status;
-mod listen_address;
-mod peer_check;
 mod terminal_approver;
 mod terminal_elicitation;
 
@@ -26,7 +24,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         CliCommand::Demo(args) => commands::demo::run(&args),
         CliCommand::Run(args) => commands::run::run(&args),
-        CliCommand::Serve(args) => commands::serve::run(&args),
+        CliCommand::Serve(args) => commands::serve::run(args),
         CliCommand::Acp(args) => commands::acp::run(*args),
         CliCommand::Call(args) => commands::call::run(&args),
         CliCommand::Tools(args) => commands::tools::run(&args),
@@ -34,7 +32,10 @@ fn main() -> ExitCode {
         CliCommand::Sandbox(args) => commands::sandbox::run(args),
         CliCommand::Patch(args) => commands::patch::run(&args),
         CliCommand::Diff(args) => commands::diff::run(&args),
-        CliCommand::Mcp(args) => commands::mcp::run(&args),
+        CliCommand::Mcp(args) => match &args.command {
+            Some(command) => commands::servers::run(command),
+            None => commands::mcp::run(*args),
+        },
         CliCommand::Approve(args) => commands::approve::run(&args),
         CliCommand::Log(args) => commands::log::run(&args),
         CliCommand::Stats(args) => commands::stats::run(&args),

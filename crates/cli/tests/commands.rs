@@ -3,8 +3,6 @@
 
 mod support;
 
-use std::path::Path;
-
 use insta::assert_snapshot;
 use serde_json::Value;
 use support::{CommandRun, TestHome};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{McpServerCommand, WorkspaceArgs};
-use crate::listen_address::parse_listen_address;
+use server::listen_address::parse_listen_address;
 
 /// Serve these tools to another agent over MCP, or manage the MCP servers used here
 ///

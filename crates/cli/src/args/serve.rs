@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::WorkspaceArgs;
-use crate::listen_address::parse_listen_address;
+use server::listen_address::parse_listen_address;
 
 /// Serve sessions over JSON-RPC: prompts, tools, processes, files, client tools
 ///

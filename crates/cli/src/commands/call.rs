@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use agent::WebSearchTool;
 use base64::Engine;
@@ -11,8 +10,8 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use toolgate::mcp::{self, McpClientDeps};
 use toolgate::{
-    Approver, CallEvent, CallId, CallObserver, CancellationToken, Lane, OutputItem, ProcessUsage, ToolCall,
-    ToolErrorKind, ToolHandler, ToolNotice, ToolOutput, Toolgate,
+    Approver, CallEvent, CallId, CallObserver, CancellationToken, Lane, OutputItem, ToolCall, ToolErrorKind,
+    ToolHandler, ToolNotice, ToolOutput, Toolgate,
 };
 
 use crate::args::{CallArgs, OutputFormat};
@@ -21,6 +20,7 @@ use crate::terminal_approver::TerminalApprover;
 use crate::terminal_elicitation::TerminalElicitor;
 use config::OperationFault;
 use config::UserDirs;
+use server::event_json;
 use session::compose::compose;
 use session::mcp_servers::{self, ServerNotices};
 use session::turn_diff_store::TurnDiffRecorder;
@@ -240,9 +240,9 @@ fn as_json(tool: &str, output: &ToolOutput) -> Value {
     let optional = [
         ("error", facts.error.map(|kind| json!(kind.as_str()))),
         ("exit_code", facts.exit_code.map(|code| json!(code))),
-        ("duration_ms", facts.duration.map(millis_json)),
+        ("duration_ms", facts.duration.map(event_json::millis_json)),
         ("cut", facts.omitted.map(|cut| json!({ "bytes": cut.bytes, "lines": cut.lines }))),
-        ("usage", facts.usage.map(usage_json)),
+        ("usage", facts.usage.map(event_json::usage_json)),
         ("structured", output.structured.clone()),
     ];
     for (name, fact) in optional {
@@ -251,20 +251,4 @@ fn as_json(tool: &str, output: &ToolOutput) -> Value {
         }
     }
     value
-}
-
-/// Formats the resource usage of a process as JSON.
-pub(super) fn usage_json(usage: ProcessUsage) -> Value {
-    json!({
-        "wall_ms": millis_json(usage.wall),
-        "user_ms": millis_json(usage.user),
-        "system_ms": millis_json(usage.system),
-        "peak_memory_bytes": usage.peak_memory,
-        "stdout_bytes": usage.stdout,
-        "stderr_bytes": usage.stderr,
-    })
-}
-
-pub(super) fn millis_json(time: Duration) -> Value {
-    json!(time.as_secs_f64() * 1000.0)
 }

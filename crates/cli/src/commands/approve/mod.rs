@@ -1,6 +1,5 @@
 //! `toolgate approve`: answers the approval questions of running `toolgate mcp` servers in this terminal.
 
-pub(crate) mod approval_protocol;
 mod sanitize_ansi;
 mod server_discovery;
 
@@ -13,14 +12,14 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use self::approval_protocol::{FromTerminal, ToTerminal};
 use self::server_discovery::{ServerDiscovery, ServerMessage};
-use super::mcp::stop_signals::wait_for_signal;
 use crate::args::ApproveArgs;
 use crate::terminal_approver::TerminalApprover;
 use config::OperationFault;
 use config::UserDirs;
 use config::private_dirs;
+use server::approval_protocol::{FromTerminal, ToTerminal};
+use server::wait_for_signal;
 use session::approval::{ApprovalDialogue, PromptScope};
 
 pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, OperationFault> {
@@ -34,12 +33,12 @@ pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, OperationFault> {
         let (sender, messages) = mpsc::channel(16);
         let servers = ServerDiscovery::new(directories, size, sender);
         // On every exit path the open question is dropped, which restores the terminal.
-        let code = tokio::select! {
+        let end = tokio::select! {
             never = servers.watch() => match never {},
             failed = QuestionQueue { terminal, questions: VecDeque::new() }.answer(messages) => match failed? {},
             signalled = wait_for_signal() => signalled?,
         };
-        Ok(ExitCode::from(code))
+        Ok(crate::exit_status::of_server(end))
     })
 }
 

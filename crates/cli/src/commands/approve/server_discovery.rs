@@ -13,8 +13,8 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
-use super::approval_protocol::{FromTerminal, MAX_LINE_BYTES, ToTerminal};
 use config::private_dirs;
+use server::approval_protocol::{FromTerminal, MAX_LINE_BYTES, ToTerminal};
 use session::approval::ScreenSize;
 
 /// Interval between two scans for new sockets.

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use toolgate::{CallEvent, CallId, CallObserver, OutputItem, ToolCall, ToolNotice, ToolOutput, ToolPayload};
 
 use super::SessionView;
-use crate::commands::call::millis_json;
-use crate::commands::pipe::event_line;
+use server::event_json::millis_json;
+use server::pipe::event_line;
 
 /// Writes JSON lines to standard output.
 pub(super) struct JsonLines;

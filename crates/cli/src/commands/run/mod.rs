@@ -20,12 +20,12 @@ use toolgate::mcp::McpClientDeps;
 use toolgate::{Approver, CallObserver, OutputImage};
 
 use crate::args::RunArgs;
-use crate::commands::serve::content_conversion::image_mime_type;
 use crate::terminal_approver::TerminalApprover;
 use config::OperationFault;
 use config::UserDirs;
 use line_editor::TypedLines;
 use repl::{ReplSession, watch_signals};
+use server::content_conversion::image_mime_type;
 pub(crate) use session::ChosenModel;
 use session::choose_model;
 use session::compose::compose_in_dirs;

@@ -1,0 +1,15 @@
+//! Serves sessions and tools: JSON-RPC, the Agent Client Protocol, MCP and JSON lines.
+
+mod access_token;
+pub mod acp;
+pub mod approval_protocol;
+pub mod content_conversion;
+pub mod event_json;
+pub mod listen_address;
+pub mod mcp;
+mod peer_check;
+pub mod pipe;
+pub mod serve;
+mod stop_signals;
+
+pub use stop_signals::{ServerEnd, wait_for_signal};

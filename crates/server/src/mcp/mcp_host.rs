@@ -1,0 +1,201 @@
+//! The MCP host: offers Toolgate's tools to MCP clients and runs their calls.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ::mcp::serve::{HostCall, HostIdentity, HostTool, RunningCall, ToolHost};
+use tokio::time::Instant;
+use toolgate::{
+    Approver, CallObserver, ToolCall, ToolCallRuntime, ToolRouter, ToolSource, Toolgate, Value,
+    is_inside_configuration,
+};
+
+use super::McpSettings;
+use super::approval_router::ApprovalRouter;
+use super::client_bridge::{BridgedCall, ClientBridge};
+use super::on_demand_servers::OnDemandServers;
+use super::tool_catalogue;
+use config::OperationFault;
+use config::SandboxMode;
+use config::flags::WorkspaceArgs;
+use session::compose::{ToolFormApi, absolute, compose_with, working_directory};
+
+const INSTRUCTIONS: &str = "Tools for work on the files of one directory: reading, searching, patches, and commands \
+    that run in a sandbox. Paths are below that directory. What a sandbox or a rule refuses is said in the answer; if nobody can be asked, \
+    the user can run `toolgate approve` in a terminal before it is tried again. A \
+    command that does not end soon goes on as a session: exec_command gives its ID, write_stdin types into it.";
+
+/// The directories where tools may work, and the router of approval questions.
+pub(super) struct HostEnvironment {
+    place: WorkspaceArgs,
+    /// Canonical directories. Clients may choose a working directory below them.
+    allowed: Vec<PathBuf>,
+    approval_router: Arc<ApprovalRouter>,
+}
+
+impl HostEnvironment {
+    pub(super) fn new(
+        settings: &McpSettings,
+        approval_router: Arc<ApprovalRouter>,
+    ) -> Result<Arc<Self>, OperationFault> {
+        let mut allowed = Vec::new();
+        for root in std::iter::once(working_directory(&settings.flags)?).chain(settings.roots.iter().cloned())
+        {
+            let root = absolute(&root)?;
+            // With a trailing `/.`, only a directory resolves.
+            let real = exec::fs::canonicalize(&root.join(".")).map_err(|error| {
+                OperationFault::usage(format!(
+                    "`{}` is no directory that can be read: {error}",
+                    root.display()
+                ))
+            })?;
+            allowed.push(real);
+        }
+        Ok(Arc::new(Self { place: settings.flags.clone(), allowed, approval_router }))
+    }
+
+    /// Builds the tools for `place`, with `more` working directories. Its router has no approver: the engine
+    /// refuses calls that need approval, and says so.
+    fn compose(
+        &self,
+        place: &WorkspaceArgs,
+        more: &[PathBuf],
+    ) -> Result<(Toolgate, Arc<OnDemandServers>), OperationFault> {
+        let mut place = place.clone();
+        place.read_root.extend(more.iter().cloned());
+        let composed = compose_with(&place, |config| {
+            if config.sandbox.value == SandboxMode::WorkspaceWrite {
+                let written = config.files.read_roots.iter().filter(|root| more.contains(&root.value));
+                config.confinement.writable.extend(written.cloned());
+            }
+        })?;
+        let servers = OnDemandServers::new(composed.lazy_servers());
+        let composed =
+            composed.with_source(Arc::clone(&servers) as Arc<dyn ToolSource>).for_api(ToolFormApi::Functions);
+        let toolgate =
+            composed.with_observer(Arc::clone(&self.approval_router) as Arc<dyn CallObserver>).build()?;
+        Ok((toolgate, servers))
+    }
+
+    /// Returns the canonical directories among `roots` that a client may work in.
+    fn choose_roots(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
+        let mut chosen = Vec::new();
+        for root in roots {
+            let real = exec::fs::canonicalize(&root.join("."));
+            // Configuration directories of git and agents are no working directories, because a working
+            // directory is writable.
+            let open = |allowed: &PathBuf, real: &Path| {
+                real.starts_with(allowed) && !is_inside_configuration(allowed, real)
+            };
+            let below = |real: &PathBuf| self.allowed.iter().any(|allowed| open(allowed, real));
+            match real.ok().filter(below) {
+                Some(real) if !chosen.contains(&real) => chosen.push(real),
+                Some(_) => {}
+                None => tracing::warn!(
+                    root = %root.display(),
+                    "the client wants to work in a directory that it may not choose; --root allows one"
+                ),
+            }
+        }
+        chosen
+    }
+}
+
+/// The tools for one working directory.
+pub(super) struct McpHost {
+    environment: Arc<HostEnvironment>,
+    toolgate: Toolgate,
+    servers: Arc<OnDemandServers>,
+    /// The router for calls whose client or an approval terminal can be asked.
+    asking_router: ToolRouter,
+}
+
+impl McpHost {
+    /// Creates the host for the directory where the server was started.
+    pub(super) fn at_start_directory(environment: Arc<HostEnvironment>) -> Result<Self, OperationFault> {
+        let (toolgate, servers) = environment.compose(&environment.place, &[])?;
+        Ok(Self::from_parts(environment, toolgate, servers))
+    }
+
+    fn from_parts(
+        environment: Arc<HostEnvironment>,
+        toolgate: Toolgate,
+        servers: Arc<OnDemandServers>,
+    ) -> Self {
+        let asking_router = toolgate
+            .router()
+            .clone()
+            .with_approver(Arc::clone(&environment.approval_router) as Arc<dyn Approver>);
+        Self { environment, toolgate, servers, asking_router }
+    }
+
+    /// Ends all running processes and servers.
+    pub(super) async fn close(&self) {
+        self.toolgate.close().await;
+        self.servers.close().await;
+    }
+
+    fn works_in(&self, directory: &Path) -> bool {
+        self.toolgate.router().working_dir().cwd == directory
+    }
+}
+
+impl ToolHost for McpHost {
+    fn identity(&self) -> HostIdentity {
+        HostIdentity {
+            name: "toolgate".to_owned(),
+            title: "Toolgate".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            instructions: Some(INSTRUCTIONS.to_owned()),
+        }
+    }
+
+    fn tools(&self) -> Vec<HostTool> {
+        tool_catalogue::tool_offers(&self.toolgate.router().registry().offered_specs())
+    }
+
+    fn start(&self, call: HostCall) -> Box<dyn RunningCall> {
+        let HostCall { tool, arguments, client } = call;
+        let (bridge, input_requests) = ClientBridge::connect(client);
+        let registration = self.environment.approval_router.register(&bridge);
+        let router = if self.environment.approval_router.can_ask(&bridge) {
+            &self.asking_router
+        } else {
+            self.toolgate.router()
+        };
+        // Clients that want an order wait for each answer. So a call that waits for approval, or whose client
+        // is gone, blocks no other call.
+        let mut runtime = ToolCallRuntime::new(router.with_own_lanes());
+        let arguments = Value::Object(arguments).to_string();
+        // The id is unique in this runtime.
+        let _started = runtime.start(ToolCall::function(registration.id.as_str(), tool.as_str(), arguments));
+        Box::new(BridgedCall {
+            tool,
+            runtime,
+            bridge,
+            input_requests,
+            progress_count: 0,
+            next_progress: Instant::now(),
+            _registration: registration,
+            _toolgate: self.toolgate.clone(),
+        })
+    }
+
+    fn for_roots(&self, roots: &[PathBuf]) -> Option<Arc<dyn ToolHost>> {
+        let chosen = self.environment.choose_roots(roots);
+        let (first, more) = chosen.split_first()?;
+        if more.is_empty() && self.works_in(first) {
+            return None;
+        }
+        let place = WorkspaceArgs { cwd: Some(first.clone()), ..self.environment.place.clone() };
+        match self.environment.compose(&place, more) {
+            Ok((toolgate, servers)) => {
+                Some(Arc::new(Self::from_parts(Arc::clone(&self.environment), toolgate, servers)))
+            }
+            Err(fault) => {
+                tracing::warn!(?fault, "the client's directory cannot be worked in; the server's own is");
+                None
+            }
+        }
+    }
+}

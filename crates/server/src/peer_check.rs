@@ -1,0 +1,130 @@
+//! Checks the peer of a Unix socket: only the user's own programs may connect, never a process that a tool started.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use tokio::net::UnixStream;
+
+/// Ancestors to look at; deeper nesting does not occur in practice.
+const MAX_ANCESTORS: usize = 256;
+/// Names of the processes that supervise what tools start.
+const SUPERVISOR_NAMES: [&str; 2] = ["toolgate-keeper", "toolgate-cell"];
+
+/// The reason for rejecting a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PeerRejection {
+    #[error("the kernel does not say who it is")]
+    Unknown,
+    #[error("it runs as another user")]
+    OtherUser,
+    #[error(
+        "it is in another user namespace, as a container or a sandbox is; only programs in the server's own are let in"
+    )]
+    OtherNamespace,
+    #[error("a tool of a Toolgate has started it; only the user's own programs are let in")]
+    Tool,
+}
+
+/// Decides whether the connected process may use the socket. A command must not approve its own calls, nor start what
+/// it may not.
+pub fn admit_peer(stream: &UnixStream) -> Result<(), PeerRejection> {
+    let peer = stream.peer_cred().map_err(|_| PeerRejection::Unknown)?;
+    if peer.uid() != rustix::process::geteuid().as_raw() {
+        return Err(PeerRejection::OtherUser);
+    }
+    // A process in a PID namespace that is invisible from here has no PID.
+    let process = peer.pid().map(i32::unsigned_abs).filter(|&process| process > 0);
+    let process = process.ok_or(PeerRejection::OtherNamespace)?;
+    let own = user_namespace("self").ok_or(PeerRejection::Unknown)?;
+    // A process whose namespace cannot be read may be in any.
+    if user_namespace(&process.to_string()) != Some(own) {
+        return Err(PeerRejection::OtherNamespace);
+    }
+    let ours = std::process::id();
+    let above = ancestors(process).ok_or(PeerRejection::Unknown)?;
+    // A server that was started by a tool belongs to that tool: shared ancestors do not count.
+    let common: BTreeSet<u32> = ancestors(ours).unwrap_or_default().into_iter().collect();
+    let is_supervisor = |process: &u32| {
+        !common.contains(process)
+            && process_name(*process).is_none_or(|name| SUPERVISOR_NAMES.contains(&name.as_str()))
+    };
+    if above.contains(&ours) || above.iter().any(is_supervisor) {
+        return Err(PeerRejection::Tool);
+    }
+    Ok(())
+}
+
+fn user_namespace(process: &str) -> Option<(u64, u64)> {
+    let file = rustix::fs::stat(format!("/proc/{process}/ns/user")).ok()?;
+    Some((file.st_dev, file.st_ino))
+}
+
+/// Returns a process, its parent, grandparent and so on; `None` if one is gone already.
+fn ancestors(process: u32) -> Option<Vec<u32>> {
+    let mut all = vec![process];
+    for _ in 0..MAX_ANCESTORS {
+        match parent_pid(*all.last()?)? {
+            0 => return Some(all),
+            above => all.push(above),
+        }
+    }
+    None
+}
+
+/// Returns the parent of a process; `None` if it cannot be determined.
+fn parent_pid(process: u32) -> Option<u32> {
+    // The program name is in parentheses and may contain any character.
+    let stat = read_proc_file(process, "stat")?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn process_name(process: u32) -> Option<String> {
+    read_proc_file(process, "comm").map(|name| name.trim_end().to_owned())
+}
+
+fn read_proc_file(process: u32, what: &str) -> Option<String> {
+    #[expect(clippy::disallowed_methods, reason = "the kernel's own word, and no file of anybody's")]
+    std::fs::read_to_string(format!("/proc/{process}/{what}")).ok()
+}
+
+/// Returns a warning if commands of some session may be able to write where the socket `path` lies.
+pub fn socket_path_warning(path: &Path, cwd: &Path) -> Option<String> {
+    let shared = ["/tmp", "/var/tmp", "/dev/shm"].map(Path::new);
+    let holds = |directory: &&Path| path.starts_with(directory);
+    // A server started in `/` does not claim the whole file system as its working directory.
+    let cwd = Some(cwd).filter(|cwd| cwd.parent().is_some());
+    let place = cwd.iter().chain(&shared).copied().find(holds)?;
+    Some(format!(
+        "the socket lies below `{}`, where commands may be able to write and so to put another one in its place; a directory of your own, \
+        e.g. $XDG_RUNTIME_DIR, is safer",
+        place.display()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn own_descendants_are_rejected() {
+        let (own, _other) = UnixStream::pair().unwrap();
+        assert_eq!(admit_peer(&own), Err(PeerRejection::Tool));
+    }
+
+    #[test]
+    fn own_process_has_ancestors() {
+        let all = ancestors(std::process::id()).unwrap();
+        assert_eq!(all[0], std::process::id());
+        assert!(all.len() > 1);
+    }
+
+    #[test]
+    fn socket_in_a_shared_directory_is_reported() {
+        for (path, bad) in
+            [("/tmp/s", true), ("/w/a/s", true), ("/run/user/1/s", false), ("/var/tmp/x/s", true)]
+        {
+            assert_eq!(socket_path_warning(Path::new(path), Path::new("/w")).is_some(), bad, "{path}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Serves sessions to programs over JSON-RPC (`toolgate serve`).
+
+mod client_approver;
+mod client_processes;
+mod client_tools;
+mod delta_sender;
+mod event_stream;
+mod file_requests;
+mod hosted_session;
+mod idempotent_calls;
+mod open_session;
+mod session_server;
+mod subscribers;
+mod transports;
+mod turn_driver;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::stop_signals::{self, ServerEnd};
+use config::OperationFault;
+use config::UserDirs;
+use config::flags::WorkspaceArgs;
+use session_server::SessionServer;
+
+/// The settings of the server.
+#[derive(Debug)]
+pub struct ServeSettings {
+    /// The Unix socket to listen at.
+    pub socket: Option<PathBuf>,
+    /// The address to listen at for WebSockets. Without this and a socket, the server uses stdin and stdout.
+    pub websocket: Option<SocketAddr>,
+    /// The environment variable that holds the token of WebSocket clients.
+    pub token_env: Option<String>,
+    /// The defaults of sessions.
+    pub flags: WorkspaceArgs,
+}
+
+/// Serves until the input ends or a signal arrives.
+pub async fn run(settings: ServeSettings) -> Result<ServerEnd, OperationFault> {
+    let ServeSettings { socket, websocket, token_env, flags } = settings;
+    let server = Arc::new(SessionServer::new(flags, UserDirs::from_env()?));
+    let serving = async {
+        match (&socket, websocket) {
+            (Some(path), _) => transports::serve_socket(&server, path).await,
+            (None, Some(address)) => {
+                transports::serve_websocket(&server, address, token_env.as_deref()).await
+            }
+            (None, None) => transports::serve_stdio(&server).await,
+        }
+    };
+    let ended = tokio::select! {
+        served = serving => served.map(|()| ServerEnd::InputEnded),
+        signalled = stop_signals::wait_for_signal() => signalled.map_err(OperationFault::from),
+    };
+    server.close().await;
+    ended
+}
