@@ -22,15 +22,25 @@ use crate::sandbox::{landlock, remount};
 
 /// Serves the host at the other end of `control` until the host is gone.
 pub(super) fn supervise(control: &OwnedFd, limits: LaunchLimits) -> ! {
-    serve_host(control, limits, None)
+    serve_host(control, limits, None, None)
 }
 
 /// Serves the host in a cell: the programs are confined.
-pub(crate) fn supervise_in_cell(control: &OwnedFd, limits: LaunchLimits, inside: &ProgramConfinement) -> ! {
-    serve_host(control, limits, Some(inside))
+pub(crate) fn supervise_in_cell(
+    control: &OwnedFd,
+    limits: LaunchLimits,
+    inside: &ProgramConfinement,
+    dns_stub: Option<DnsStub>,
+) -> ! {
+    serve_host(control, limits, Some(inside), dns_stub)
 }
 
-fn serve_host(control: &OwnedFd, limits: LaunchLimits, inside: Option<&ProgramConfinement>) -> ! {
+fn serve_host(
+    control: &OwnedFd,
+    limits: LaunchLimits,
+    inside: Option<&ProgramConfinement>,
+    dns_stub: Option<DnsStub>,
+) -> ! {
     let _old_kernel = rustix::thread::set_name(c"toolgate-keeper");
     let _old_kernel = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     // The children run as the same user: they must not inspect or trace this process.
@@ -38,8 +48,6 @@ fn serve_host(control: &OwnedFd, limits: LaunchLimits, inside: Option<&ProgramCo
     let Ok(signals) = sys::child_signals() else { sys::exit(1) };
     let _host_is_gone = fd_passing::write_all(control, &SupervisorReport::Ready.encode());
     let spawner = getppid();
-    let with_dns = inside.filter(|inside| inside.has_dns_stub());
-    let dns_stub = with_dns.and_then(|inside| DnsStub::open(&inside.broker_facts.plan.hosts).ok());
     let layers = MountedLayers::new(inside);
     let signals = &signals;
     let guard = ResourceGuard::default();
