@@ -326,3 +326,37 @@ fn a_weaker_tier_says_that_hosts_cannot_be_reached() {
     let is_told = why.contains("hosts that are allowed one by one cannot be reached") || said.is_empty();
     assert!(is_told && !said.contains("heard") && server.called() == 0, "{said} {why}");
 }
+
+#[test]
+fn a_missing_resolv_conf_is_a_gap_where_hosts_are_allowed() {
+    const GAP: &str = "hosts that are allowed one by one can be reached by address, and not by name";
+    let (bench, server) = (RelayFixture::new(RelayUser::Oneself), CountingServer::start());
+    let port = server.port;
+    let host = format!("--host 127.0.0.1:{port}");
+    let connects = format!("print(ask('127.0.0.1', {port}))");
+    let (said, why) = bench.run(&host, &connects);
+    assert!(said == "heard 5" && !why.contains(GAP), "{said} {why}");
+    let namespaces = if rustix::process::geteuid().is_root() { "-m" } else { "-Urm" };
+    let run = |flags: &str, script: &str| {
+        let line = format!(
+            r#"mkdir -p ../etc && cd /etc && cp -a passwd group hosts nsswitch.conf ld.so.cache "$OLDPWD/../etc" 2>/dev/null
+            cd "$OLDPWD" && mount --bind ../etc /etc && exec ../toolgate sandbox --explain {flags} -- python3 -c "$0""#
+        );
+        let out = Command::new("unshare")
+            .args([namespaces, "/bin/sh", "-c", &line, &format!("{ASK}{script}")])
+            .current_dir(bench.path("ws"))
+            .env_clear()
+            .envs([
+                ("HOME", bench.directory.path().as_os_str()),
+                ("PATH", "/usr/local/bin:/usr/bin:/bin".as_ref()),
+            ])
+            .output()
+            .unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        (text(&out.stdout), text(&out.stderr))
+    };
+    let (said, why) = run(&host, &connects);
+    assert!(said == "heard 5" && why.contains(GAP), "{said} {why}");
+    let (said, why) = run("", "print(1)");
+    assert!(said == "1" && !why.contains(GAP), "{said} {why}");
+}

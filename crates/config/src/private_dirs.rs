@@ -1,32 +1,11 @@
-//! Private directories (mode 0700, owner checked), and the paths of tokens and approval sockets.
+//! The paths of the user's private files: tokens and approval sockets.
 
-use std::fs::DirBuilder;
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, OFlags};
+use exec::private_dir::is_private_dir;
+use rustix::fs::FileType;
 
 use crate::UserDirs;
-
-/// Creates `directory` if it is missing. Refuses one that belongs to another user, is open to others or is a symlink.
-pub fn ensure_private_dir(directory: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    if is_private_dir(directory)? {
-        return Ok(());
-    }
-    let path = directory.display();
-    Err(io::Error::other(format!("`{path}` is not yours alone; `chmod 700` it, or remove it")))
-}
-
-/// Reports whether this is a directory of this user with no access for others, and not a symlink.
-pub fn is_private_dir(directory: &Path) -> io::Result<bool> {
-    // `O_PATH` opens any file type without side effects.
-    let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::PATH;
-    let stat = rustix::fs::fstat(rustix::fs::open(directory, flags, Mode::empty())?)?;
-    let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-    Ok(is_directory && stat.st_uid == rustix::process::geteuid().as_raw() && stat.st_mode & 0o077 == 0)
-}
 
 /// Reports whether this is a socket of this user. No other file is connected to or removed.
 pub fn is_own_socket(path: &Path) -> bool {
@@ -101,6 +80,8 @@ impl ApprovalSocketDirs {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+
+    use exec::private_dir::ensure_private_dir;
 
     use super::*;
 

@@ -1,12 +1,15 @@
-//! Atomic update of a user's file: under a lock and by rename, so that no reader sees a partial file.
+//! Atomic update of a user's file: by rename, so that no reader sees a partial file. A lock orders the writers.
 
-use std::fs::{DirBuilder, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Gid, Mode, OFlags, Uid, fchmod, fchown, openat};
+
+use crate::private_dir::create_private_dir;
 
 /// The maximum time to wait for the lock; a save takes some milliseconds.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -18,7 +21,6 @@ const OWNER_ONLY_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// A file, with its lock file and its temporary file in the same directory.
 #[derive(Debug)]
 pub struct AtomicFile {
-    directory: PathBuf,
     file: PathBuf,
     /// Never removed: removal could break the lock of a process that holds it.
     lock_path: PathBuf,
@@ -32,14 +34,9 @@ impl AtomicFile {
         let nothing = |_| io::Error::other("it is a link to nothing; remove it, or make what it points to");
         let file =
             if file.is_symlink() { crate::fs::canonicalize(file).map_err(nothing)? } else { file.to_owned() };
-        let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else {
-            return Err(io::Error::other("that is no path of a file"));
-        };
-        let directory = Path::new(".").join(directory);
-        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
-        let beside = |end: &str| directory.join(format!(".{}.{end}", name.to_string_lossy()));
-        let (lock_path, temp_path) = (beside("lock"), beside("new"));
-        Ok(Self { directory, file, lock_path, temp_path })
+        create_private_dir(directory_of(&file))?;
+        let (lock_path, temp_path) = (path_beside(&file, "lock")?, path_beside(&file, "new")?);
+        Ok(Self { file, lock_path, temp_path })
     }
 
     /// Returns the path, with links resolved.
@@ -76,25 +73,70 @@ impl AtomicFile {
     pub fn replace(&self, text: &str) -> io::Result<()> {
         // A leftover of an interrupted save: this process holds the lock.
         let _not_there = std::fs::remove_file(&self.temp_path);
-        let done = self.write_temp_file(text).and_then(|()| std::fs::rename(&self.temp_path, &self.file));
-        if done.is_err() {
-            let _not_there = std::fs::remove_file(&self.temp_path);
-        }
-        done?;
-        let directory =
-            openat(CWD, &self.directory, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
-        File::from(directory?).sync_all()
+        replace_through(&self.temp_path, &self.file, text)
     }
+}
 
-    fn write_temp_file(&self, text: &str) -> io::Result<()> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut new = File::from(openat(CWD, &self.temp_path, flags, OWNER_ONLY_MODE)?);
-        if let Ok(old) = self.file.symlink_metadata() {
-            // Root may change a user's file, whose owner stays the same. Other users change only their own.
-            let _ours_anyway = fchown(&new, Some(Uid::from_raw(old.uid())), Some(Gid::from_raw(old.gid())));
-            fchmod(&new, Mode::from_raw_mode(old.mode()))?;
-        }
-        new.write_all(text.as_bytes())?;
-        new.sync_all()
+/// Atomically replaces `file` with `text`, and creates its directory if missing. Takes no lock: the last writer wins.
+pub fn replace_file(file: &Path, text: &str) -> io::Result<()> {
+    // Threads of this process may write the same file at the same time.
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    create_private_dir(directory_of(file))?;
+    replace_through(&path_beside(file, &format!("{}.{count}.new", std::process::id()))?, file, text)
+}
+
+/// Writes `text` to the new file `temp_path`, and renames that to `file`.
+fn replace_through(temp_path: &Path, file: &Path, text: &str) -> io::Result<()> {
+    let done = write_temp_file(temp_path, file, text).and_then(|()| std::fs::rename(temp_path, file));
+    if done.is_err() {
+        let _not_there = std::fs::remove_file(temp_path);
+    }
+    done?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    File::from(openat(CWD, directory_of(file), flags, Mode::empty())?).sync_all()
+}
+
+fn write_temp_file(temp_path: &Path, file: &Path, text: &str) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut new = File::from(openat(CWD, temp_path, flags, OWNER_ONLY_MODE)?);
+    if let Ok(old) = file.symlink_metadata() {
+        // Root may change a user's file, whose owner stays the same. Other users change only their own.
+        let _ours_anyway = fchown(&new, Some(Uid::from_raw(old.uid())), Some(Gid::from_raw(old.gid())));
+        fchmod(&new, Mode::from_raw_mode(old.mode()))?;
+    }
+    new.write_all(text.as_bytes())?;
+    new.sync_all()
+}
+
+fn directory_of(file: &Path) -> &Path {
+    file.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Returns the path of a hidden file in the same directory.
+fn path_beside(file: &Path, ending: &str) -> io::Result<PathBuf> {
+    let name = file.file_name().ok_or_else(|| io::Error::other("that is no path of a file"))?;
+    Ok(directory_of(file).join(format!(".{}.{ending}", name.to_string_lossy())))
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests look at what was written")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_nothing_else_is_left() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join("new/file");
+        std::thread::scope(|scope| {
+            for text in ["one", "three"] {
+                let file = &file;
+                scope.spawn(move || (0..20).for_each(|_| replace_file(file, text).unwrap()));
+            }
+        });
+        assert!(["one", "three"].contains(&std::fs::read_to_string(&file).unwrap().as_str()));
+        assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(temp.path().join("new")).unwrap().count(), 1);
+        assert!(replace_file(Path::new("/"), "x").is_err());
     }
 }

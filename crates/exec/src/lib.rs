@@ -5,6 +5,9 @@
 pub mod atomic_file;
 pub mod capture;
 pub mod fs;
+#[cfg(target_os = "linux")]
+mod openat2;
+pub mod private_dir;
 pub mod process;
 pub mod rules;
 pub mod run_to_end;

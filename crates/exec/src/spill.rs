@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, flock, fstat, fstatvfs, mkdirat, openat, statat,
-    unlinkat,
+    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, flock, fstat, fstatvfs, openat, statat, unlinkat,
 };
 use rustix::io::Errno;
+
+use crate::private_dir::create_private_dir;
 
 /// The maximum number of names to try.
 const MAX_NAME_ATTEMPTS: u32 = 100;
@@ -260,18 +261,6 @@ fn remove_unless_locked(directory: &OwnedFd, name: &str) -> bool {
     }
     // Another session may do the same: a missing file counts as removed.
     matches!(unlinkat(directory, name, AtFlags::empty()), Ok(()) | Err(Errno::NOENT))
-}
-
-/// Creates a directory and its missing ancestors, accessible only to the owner.
-fn create_private_dir(path: &Path) -> io::Result<()> {
-    let missing: Vec<&Path> = path.ancestors().take_while(|dir| dir.symlink_metadata().is_err()).collect();
-    for dir in missing.into_iter().rev() {
-        match mkdirat(CWD, dir, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
 }
 
 fn open_directory(at: impl std::os::fd::AsFd, path: impl rustix::path::Arg) -> io::Result<OwnedFd> {

@@ -168,7 +168,7 @@ fn delegation_reason(program: &Path, cwd: &Path, moves: bool) -> Option<&'static
         return (moves || cwd.ancestors().any(chosen)).then_some(why);
     }
     let system = stat(program).is_ok_and(|meta| meta.st_uid == 0 && program.starts_with("/usr"));
-    (!system && is_script(program)).then_some("is a script, and nobody knows what it does")
+    (!system && is_script(program)).then_some("is a script with unknown effects")
 }
 
 fn is_script(program: &Path) -> bool {
@@ -349,7 +349,7 @@ mod tests {
                 own.join("rustup"),
                 "is rustup, which runs whatever a `rust-toolchain` file of the directory names",
             ),
-            (script, "is a script, and nobody knows what it does"),
+            (script, "is a script with unknown effects"),
             (work.join("here"), "lies in the working directory"),
             (open, "is not the system's or your own"),
         ] {

@@ -41,7 +41,7 @@ testkit::trials![
     what_hops_from_process_to_process_is_caught,
     what_hops_from_session_to_session_is_caught,
     dropped_sessions_leave_nothing,
-    output_that_nobody_was_told_of_is_not_kept,
+    unreported_output_is_not_kept,
 ];
 
 /// The number of calls, and the number of concurrent ones.
@@ -510,7 +510,7 @@ async fn assert_idle(bench: &LeakBench) {
 
 /// Drops `bench`, and asserts that nothing of it or of `spawners` is left.
 async fn assert_nothing_left(bench: Arc<LeakBench>, spawners: &BTreeSet<i32>) {
-    drop(Arc::into_inner(bench).expect("nobody else has it"));
+    drop(Arc::into_inner(bench).expect("no other owner is left"));
     soon(GONE, || family(spawners).is_empty()).await;
     assert_eq!(family(spawners), [], "processes are left");
 }
@@ -729,7 +729,7 @@ fn dropped_sessions_leave_nothing() {
     });
 }
 
-fn output_that_nobody_was_told_of_is_not_kept() {
+fn unreported_output_is_not_kept() {
     let _alone = alone();
     block_on(async {
         let bench = LeakBench::new("flood");
@@ -745,6 +745,6 @@ fn output_that_nobody_was_told_of_is_not_kept() {
         drop((pump, session));
         // The bulk-reader thread has to notice first.
         let gone = soon(GONE, || bench.files().is_empty()).await;
-        assert!(gone, "nobody knows of these files: {:?}", bench.files());
+        assert!(gone, "unreported files are left: {:?}", bench.files());
     });
 }

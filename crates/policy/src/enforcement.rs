@@ -87,11 +87,13 @@ pub enum EnforcementGap {
     ForbiddenHosts,
     /// The kernel does not list sockets, so the owner of a bound socket is unknown.
     BoundSockets,
+    /// `/etc/resolv.conf` cannot be replaced: allowed hosts have no names.
+    HostNames,
 }
 
 impl EnforcementGap {
     /// Every gap.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::OutsideWrites,
         Self::ProtectedFiles,
         Self::DenyRead,
@@ -114,6 +116,7 @@ impl EnforcementGap {
         Self::AllowedHosts,
         Self::ForbiddenHosts,
         Self::BoundSockets,
+        Self::HostNames,
     ];
 
     /// Describes the gap in one sentence without a capital or a full stop.
@@ -149,6 +152,9 @@ impl EnforcementGap {
             }
             Self::MemoryLimit => "memory is limited for each process, and not for all of them together",
             Self::AllowedHosts => "hosts that are allowed one by one cannot be reached",
+            Self::HostNames => {
+                "hosts that are allowed one by one can be reached by address, and not by name: `/etc/resolv.conf` cannot be replaced"
+            }
             Self::ForbiddenHosts => "hosts that are forbidden can be reached: the network is on",
             Self::BoundSockets => {
                 "unix sockets outside `/tmp` cannot be connected to: this kernel does not say who has bound them"

@@ -3,9 +3,7 @@
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use toolgate::{Toolgate, TurnDiff, TurnDiffTracker};
 
@@ -51,21 +49,7 @@ fn diff_file(state: &Path, directory: &Path) -> PathBuf {
 
 /// Stores the diff of a turn in `directory`; it may be empty.
 pub fn save_diff(state: &Path, directory: &Path, text: &str) {
-    if let Err(fault) = write_file(&diff_file(state, directory), text) {
+    if let Err(fault) = exec::atomic_file::replace_file(&diff_file(state, directory), text) {
         tracing::warn!("what the turn changed was not kept: {fault}");
     }
-}
-
-fn write_file(path: &Path, text: &str) -> io::Result<()> {
-    if let Some(parent) = path.parent() {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
-    }
-    // Several sessions of one process may end a turn in one directory at the same time.
-    static PARTS: AtomicU64 = AtomicU64::new(0);
-    let number = PARTS.fetch_add(1, Ordering::Relaxed);
-    let part = path.with_extension(format!("{}.{number}.part", std::process::id()));
-    let mut file =
-        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part)?;
-    io::Write::write_all(&mut file, text.as_bytes())?;
-    std::fs::rename(&part, path)
 }

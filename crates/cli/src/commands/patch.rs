@@ -1,10 +1,8 @@
 //! `toolgate patch`: applies a patch to files from the shell.
 
 use std::fmt::{self, Write as _};
-use std::fs::DirBuilder;
 use std::io::{self, IsTerminal, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -112,8 +110,7 @@ fn recover_interrupted_edits(records: &Path) -> Result<(), OperationFault> {
         OperationFault::usage(format!("nothing can be changed without a record of it: {error}"))
             .with_hint("set TOOLGATE_HOME to a directory of yours")
     };
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(records);
-    made.map_err(|error| {
+    exec::private_dir::create_private_dir(records).map_err(|error| {
         unusable(io::Error::new(error.kind(), format!("`{}` cannot be used: {error}", records.display())))
     })?;
     for RecoveredCommit { files, outcome, record } in patch::recover(records).map_err(unusable)? {

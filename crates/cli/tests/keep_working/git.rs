@@ -109,11 +109,9 @@ pub(crate) const ALL: &[Workload] = &[
         fails test -e .git/rebase-merge; clean"#,
     ),
     Workload::new(
-        "git_rebase_conflict_continued_in_another_run",
-        &[
-            "fails git rebase -q side; test -d .git/rebase-merge",
-            "echo both >a.txt; git add a.txt; GIT_EDITOR=true git rebase --continue",
-        ],
+        "git_rebase_conflict_solved_in_one_run",
+        &["fails git rebase -q side; test -d .git/rebase-merge
+          echo both >a.txt; git add a.txt; GIT_EDITOR=true git rebase --continue"],
     )
     .before(TWO_SIDES)
     .after(

@@ -11,6 +11,9 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::{Errno, Result};
 
+#[cfg(target_os = "linux")]
+use crate::openat2::openat2;
+
 /// The treatment of symlinks during path resolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinkHandling {
@@ -44,10 +47,7 @@ pub(super) const LIST: OFlags = READ.union(OFlags::DIRECTORY).union(OFlags::NOFO
 pub(super) fn root(path: &Path) -> Result<OwnedFd> {
     use rustix::fs::ResolveFlags;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let opened = retry_on_eagain(|| {
-        rustix::fs::openat2(rustix::fs::CWD, path, PEEK | OFlags::DIRECTORY, Mode::empty(), resolve)
-    });
-    match opened {
+    match openat2(rustix::fs::CWD, path, PEEK | OFlags::DIRECTORY, resolve) {
         Err(errno) if lacks_openat2(errno) => plain_root(path),
         other => other,
     }
@@ -77,7 +77,7 @@ pub(super) fn beneath(
         LinkHandling::Refuse => resolve |= ResolveFlags::NO_SYMLINKS,
     }
     let path = if below.as_os_str().is_empty() { Path::new(".") } else { below };
-    match retry_on_eagain(|| rustix::fs::openat2(dir, path, flags, Mode::empty(), resolve)) {
+    match openat2(dir, path, flags, resolve) {
         Err(errno) if lacks_openat2(errno) => open_without_links(dir, below, flags),
         // Paths longer than PATH_MAX are also resolved step by step.
         Err(Errno::NAMETOOLONG) if links == LinkHandling::Refuse => open_without_links(dir, below, flags),
@@ -98,19 +98,6 @@ pub(super) fn beneath(
 #[cfg(target_os = "linux")]
 fn lacks_openat2(errno: Errno) -> bool {
     matches!(errno, Errno::NOSYS | Errno::PERM)
-}
-
-/// Retries: `openat2` returns EAGAIN when a concurrent rename may have raced with a `..`.
-#[cfg(target_os = "linux")]
-fn retry_on_eagain<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
-    const MAX_ATTEMPTS: usize = 128;
-    for _ in 0..MAX_ATTEMPTS {
-        match attempt() {
-            Err(Errno::AGAIN | Errno::INTR) => std::thread::yield_now(),
-            other => return other,
-        }
-    }
-    Err(Errno::AGAIN)
 }
 
 /// Opens `below` one name at a time and refuses every link, for kernels without `openat2`.
@@ -152,9 +139,7 @@ fn open_component(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> Result<Ow
 #[cfg(target_os = "linux")]
 pub(super) fn target(path: &Path) -> Result<PathBuf> {
     use rustix::fs::ResolveFlags;
-    let fd = retry_on_eagain(|| {
-        rustix::fs::openat2(rustix::fs::CWD, path, PEEK, Mode::empty(), ResolveFlags::NO_MAGICLINKS)
-    })?;
+    let fd = openat2(rustix::fs::CWD, path, PEEK, ResolveFlags::NO_MAGICLINKS)?;
     real_path(fd.as_fd())
 }
 #[cfg(not(target_os = "linux"))]

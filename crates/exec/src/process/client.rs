@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream as StdStream;
 use std::os::unix::process::CommandExt;
@@ -105,10 +105,7 @@ impl Spawner {
         permit: &Permit,
     ) -> Result<RunningProcess, SpawnFault> {
         permit.may_run(&command.judged_argv)?;
-        let cell = match permit.confinement() {
-            Some(confinement) => self.cells.find_or_create(self, permit.read_scope(), confinement).await?,
-            None => None,
-        };
+        let cell = self.cell_for(permit).await?;
         let (pipes, theirs) = ProcessPipes::open(&command.stdio, cell.as_deref())?;
         let directory = command.directory.directory()?;
         // In a cell the directory is entered by its path: the descriptor would lead out of the cell.
@@ -127,22 +124,13 @@ impl Spawner {
             if order.len() > MAX_ORDER_BYTES {
                 return Err(command.launch_fault(LaunchStep::Exec, rustix::io::Errno::TOOBIG.raw_os_error()));
             }
-            let is_new = source != SupervisorSource::Reused;
             let mut control_socket =
                 ControlSocket { stream: UnixStream::from_std(supervisor)?, inbox: Vec::new() };
-            tries += usize::from(is_new);
-            // The order waits until the supervisor is ready: one that is only late would still run the order.
-            let ready =
-                if is_new { self.wait_until_ready(&mut control_socket, source).await } else { Ok(()) };
-            let sent = match ready {
-                Ok(()) => send(&control_socket.stream, &order, &fds).await,
-                late => late,
-            };
-            match sent {
+            tries += usize::from(source != SupervisorSource::Reused);
+            match self.send_when_ready(&mut control_socket, source, &order, &fds).await {
                 Ok(()) => {
                     tracing::debug!(confined = cell.is_some(), "sent the order to a supervisor");
-                    let enforced = cell.as_ref().map(|cell| cell.enforcement.clone());
-                    let enforcement = enforced.unwrap_or_else(|| unconfined_enforcement(permit));
+                    let enforcement = enforcement_in(cell.as_deref(), permit);
                     let spawner = self.clone();
                     let run = RunningProcess {
                         control_socket,
@@ -165,6 +153,30 @@ impl Spawner {
                 Err(_) => {}
             }
         }
+    }
+
+    /// Returns the cell for a command that runs with `permit`, and creates it if it is missing. `None`: the command
+    /// is not confined.
+    async fn cell_for(&self, permit: &Permit) -> Result<Option<Arc<SandboxCell>>, SpawnFault> {
+        match permit.confinement() {
+            Some(confinement) => self.cells.find_or_create(self, permit.read_scope(), confinement).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Sends `order` to a supervisor. The order waits until a new supervisor is ready: one that is only late would
+    /// still run the order.
+    async fn send_when_ready(
+        &self,
+        control_socket: &mut ControlSocket,
+        source: SupervisorSource,
+        order: &[u8],
+        fds: &[BorrowedFd<'_>],
+    ) -> io::Result<()> {
+        if source != SupervisorSource::Reused {
+            self.wait_until_ready(control_socket, source).await?;
+        }
+        send(&control_socket.stream, order, fds).await
     }
 
     /// Waits for the first report of a new supervisor. Replaces a spawner that is too late.
@@ -200,27 +212,17 @@ impl Spawner {
 
     /// Returns the enforcement for a command that runs with `permit`. Creates the cell if it is missing.
     pub async fn enforcement(&self, permit: &Permit) -> Result<Enforcement, SpawnFault> {
-        let cell = match permit.confinement() {
-            Some(confinement) => self.cells.find_or_create(self, permit.read_scope(), confinement).await?,
-            None => None,
-        };
-        Ok(cell.map_or_else(|| unconfined_enforcement(permit), |cell| cell.enforcement.clone()))
+        let cell = self.cell_for(permit).await?;
+        Ok(enforcement_in(cell.as_deref(), permit))
     }
 
     /// Returns the mounts, the tier and the enforcement for a command that runs with `permit`.
     pub async fn explain(&self, permit: &Permit) -> Result<ConfinementReport, SpawnFault> {
-        let cell = match permit.confinement() {
-            Some(confinement) => self.cells.find_or_create(self, permit.read_scope(), confinement).await?,
-            None => None,
-        };
-        let Some(cell) = cell else {
-            let enforcement = unconfined_enforcement(permit);
-            return Ok(ConfinementReport { tier: Tier::Nothing, enforcement, mounts: Vec::new() });
-        };
+        let cell = self.cell_for(permit).await?;
         Ok(ConfinementReport {
-            tier: cell.tier(),
-            enforcement: cell.enforcement.clone(),
-            mounts: cell.describe_mounts(),
+            tier: cell.as_ref().map_or(Tier::Nothing, |cell| cell.tier()),
+            enforcement: enforcement_in(cell.as_deref(), permit),
+            mounts: cell.map(|cell| cell.describe_mounts()).unwrap_or_default(),
         })
     }
 
@@ -262,6 +264,11 @@ impl Spawner {
         let source = shared.request_from_spawner(&MessageEncoder::new().finish(), &theirs)?;
         Ok((ours, Vec::new(), source))
     }
+}
+
+/// Returns the enforcement for a command with `permit`, in `cell` or outside any cell.
+fn enforcement_in(cell: Option<&SandboxCell>, permit: &Permit) -> Enforcement {
+    cell.map_or_else(|| unconfined_enforcement(permit), |cell| cell.enforcement.clone())
 }
 
 /// The source of a supervisor.

@@ -22,6 +22,7 @@ mod running_process;
 mod spawn_fault;
 mod spawner;
 mod spawner_entry;
+mod supervised_run;
 mod supervisor;
 mod sys;
 mod unlinked_files;

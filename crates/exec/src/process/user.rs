@@ -62,6 +62,6 @@ mod tests {
         assert_eq!(uid_of_name("me:x:1000:1000::/home/me:/bin/sh", "m"), None);
         assert_eq!(home_of_uid("me:x:1000:1000::/home/me:/bin/sh", 1000), Some("/home/me".into()));
         assert_eq!(home_of_uid("me:x:1000:1000::/home/me:/bin/sh", 100), None);
-        assert_eq!(home_of_uid("nobody:x:1000:1000::/:/bin/sh", 1000), None);
+        assert_eq!(home_of_uid("user:x:1000:1000::/:/bin/sh", 1000), None);
     }
 }

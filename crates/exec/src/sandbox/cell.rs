@@ -24,6 +24,7 @@ use super::bpf::BpfInstruction;
 use super::broker::BrokerFacts;
 use super::cell_plan::CellPlan;
 use super::cgroup::CellCgroup;
+use super::dns_stub::DnsStub;
 use super::mounts::{self, MountFault};
 use super::seccomp_filter::{FilterRules, compile_filter};
 use super::socket_owner::BoundSockets;
@@ -61,10 +62,22 @@ impl ProgramConfinement {
         self.landlock.map(make).transpose()
     }
 
-    /// Returns true if the supervisors run a DNS stub, because the cell can reach no other DNS server.
-    pub(crate) fn has_dns_stub(&self) -> bool {
+    /// Opens the DNS stub of a supervisor if the cell can reach no other DNS server. Returns the gap if allowed hosts
+    /// cannot be reached, or not by name.
+    fn open_dns_stub(&self) -> (Option<DnsStub>, Option<EnforcementGap>) {
         let has_loopback = self.broker_facts.plan.network == NetworkPolicy::Loopback || self.relay.is_some();
-        self.own_mounts && self.brokered && has_loopback
+        if !(self.own_mounts && self.brokered && has_loopback) {
+            return (None, None);
+        }
+        let stub = DnsStub::open(&self.broker_facts.plan.hosts);
+        let gap = match &stub {
+            // No host is allowed: refusals name an address, and not a host.
+            _ if self.relay.is_none() => None,
+            Ok(stub) if stub.is_configured() => None,
+            Ok(_) => Some(EnforcementGap::HostNames),
+            Err(_) => Some(EnforcementGap::AllowedHosts),
+        };
+        (stub.ok(), gap)
     }
 }
 
@@ -113,7 +126,7 @@ pub(crate) fn serve(
         let has_message = woken.is_ok() && wait.get(1).is_some_and(|host| !host.revents().is_empty());
         drop(wait);
         if wants_spare && woken == Ok(0) {
-            (wants_spare, spare) = (false, SpareSupervisor::make(&confinement, limits).ok());
+            (wants_spare, spare) = (false, SpareSupervisor::make_another(&confinement, limits));
         }
         let Some(open) = host.filter(|_| has_message) else { continue };
         let mut fds = Vec::new();
@@ -124,7 +137,7 @@ pub(crate) fn serve(
             continue;
         };
         // If none can be created, the host sees its end of the socket close, and reports it.
-        if let Some(ready) = spare.take().or_else(|| SpareSupervisor::make(&confinement, limits).ok()) {
+        if let Some(ready) = spare.take().or_else(|| SpareSupervisor::make_another(&confinement, limits)) {
             ready.assign_client(&client);
         }
         wants_spare = true;
@@ -137,13 +150,26 @@ const SPARE_CREATION_DELAY: Timespec = Timespec { tv_sec: 0, tv_nsec: 30_000_000
 /// A supervisor that waits for the host that it will serve.
 struct SpareSupervisor(OwnedFd);
 
-/// The first byte that a spare supervisor sends.
-const SUPERVISOR_READY: u8 = 0;
-const SUPERVISOR_READY_WITHOUT_LIMIT: u8 = 1;
+/// The gaps that a supervisor notices. The first byte that it sends has a bit for each.
+const SUPERVISOR_GAPS: [EnforcementGap; 3] =
+    [EnforcementGap::ProcessLimit, EnforcementGap::HostNames, EnforcementGap::AllowedHosts];
+
+/// The treatment of a DNS gap that the cell has not reported to the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UnreportedDnsGap {
+    /// The cell is about to report it.
+    Report,
+    /// The supervisor ends: the host creates another cell.
+    Fail,
+}
 
 impl SpareSupervisor {
-    /// Creates a spare supervisor. It reports its state: see [`SpareSupervisor::receive_state`].
-    fn make(confinement: &ProgramConfinement, limits: confined::LaunchLimits) -> rustix::io::Result<Self> {
+    /// Creates a spare supervisor. It reports its gaps: see [`SpareSupervisor::receive_gaps`].
+    fn make(
+        confinement: &ProgramConfinement,
+        limits: confined::LaunchLimits,
+        unreported: UnreportedDnsGap,
+    ) -> rustix::io::Result<Self> {
         let namespaces = match confinement.own_pid_namespace {
             true => Namespaces::PID.union(Namespaces::MOUNT),
             // In its own mount namespace, so that no other supervisor sees its layers.
@@ -156,14 +182,20 @@ impl SpareSupervisor {
             return Ok(Self(ours));
         }
         drop(ours);
-        let state = match confinement.own_pid_namespace {
+        let limit_gap = match confinement.own_pid_namespace {
             true => match mounts::mount_own_proc(confinement.broker_facts.plan.limits.processes) {
-                Ok(true) => SUPERVISOR_READY,
-                Ok(false) => SUPERVISOR_READY_WITHOUT_LIMIT,
+                Ok(true) => None,
+                Ok(false) => Some(EnforcementGap::ProcessLimit),
                 Err(_) => confined::exit(1),
             },
-            false => SUPERVISOR_READY,
+            false => None,
         };
+        let (dns_stub, dns_gap) = confinement.open_dns_stub();
+        if unreported == UnreportedDnsGap::Fail && !dns_gap.is_none_or(|gap| confinement.gaps.contains(&gap))
+        {
+            confined::exit(1);
+        }
+        let state = gap_bits([limit_gap, dns_gap]);
         let mut fds = Vec::new();
         // A supervisor that is needed at once is employed before it has written this byte, and the byte is not read.
         let _in_a_hurry = fd_passing::write_all(&theirs, &[state]);
@@ -171,23 +203,35 @@ impl SpareSupervisor {
         match fds.pop().filter(|_| employed.is_ok()) {
             Some(control) => {
                 drop(theirs);
-                confined::keep(&control, limits, confinement)
+                confined::keep(&control, limits, confinement, dns_stub)
             }
             None => confined::exit(0),
         }
     }
 
-    /// Returns the byte that the supervisor sent, or `None` if it could not be created.
-    fn receive_state(&self) -> Option<u8> {
+    /// Creates a supervisor after the cell has reported its gaps.
+    fn make_another(confinement: &ProgramConfinement, limits: confined::LaunchLimits) -> Option<Self> {
+        Self::make(confinement, limits, UnreportedDnsGap::Fail).ok()
+    }
+
+    /// Returns the gaps that the supervisor reported, or `None` if it could not be created.
+    fn receive_gaps(&self) -> Option<Vec<EnforcementGap>> {
         let mut word = [0; 1];
         let got = fd_passing::receive(&self.0, &mut word, &mut Vec::new()).ok()?;
-        (got == 1).then_some(word[0])
+        let is_set = |gap: &EnforcementGap| word[0] & gap_bits([Some(*gap)]) != 0;
+        (got == 1).then(|| SUPERVISOR_GAPS.into_iter().filter(is_set).collect())
     }
 
     /// Makes the supervisor serve the process at the other end of `control`.
     fn assign_client(self, control: &OwnedFd) {
         let _gone = fd_passing::send(&self.0, &[0], &[control.as_fd()]);
     }
+}
+
+/// Returns the bits of `gaps` in the byte of a supervisor.
+fn gap_bits<const COUNT: usize>(gaps: [Option<EnforcementGap>; COUNT]) -> u8 {
+    let bit = |gap| SUPERVISOR_GAPS.iter().position(|known| *known == gap).map_or(0, |at| 1 << at);
+    gaps.into_iter().flatten().fold(0, |bits, gap| bits | bit(gap))
 }
 
 /// Encodes the message of a cell that is ready.
@@ -272,7 +316,7 @@ fn build_confinement(
         relay,
     };
     let spare = create_first_supervisor(&mut confinement, rules, limits)?;
-    Ok((confinement, spare))
+    Ok((confinement, Some(spare)))
 }
 
 /// Moves this process into the namespaces of `plan`, and drops the capabilities that it has there.
@@ -299,27 +343,26 @@ fn create_first_supervisor(
     confinement: &mut ProgramConfinement,
     rules: FilterRules,
     limits: confined::LaunchLimits,
-) -> Result<Option<SpareSupervisor>, MountFault> {
-    let spare = SpareSupervisor::make(confinement, limits)
-        .map_err(|errno| MountFault::Machine("making a keeper".to_owned(), errno))?;
-    match spare.receive_state() {
-        Some(SUPERVISOR_READY) => {}
-        Some(_) => {
+) -> Result<SpareSupervisor, MountFault> {
+    let fault = |errno| MountFault::Machine("making a keeper".to_owned(), errno);
+    let make = |confinement: &ProgramConfinement| {
+        let spare = SpareSupervisor::make(confinement, limits, UnreportedDnsGap::Report).map_err(fault)?;
+        let gaps = spare.receive_gaps();
+        Ok((spare, gaps))
+    };
+    let (mut spare, mut gaps) = make(confinement)?;
+    // Some containers forbid mounting `/proc`: then there is no process namespace either.
+    if gaps.is_none() && confinement.own_mounts {
+        confinement.own_pid_namespace = false;
+        confinement.filter = compile_filter(FilterRules { namespaces: false, ..rules });
+        confinement.gaps.extend([EnforcementGap::OuterProc, EnforcementGap::VisibleProcesses]);
+        if confinement.broker_facts.plan.limits.processes.is_some() {
             confinement.gaps.insert(EnforcementGap::ProcessLimit);
         }
-        // Some containers forbid mounting `/proc`: then there is no process namespace either.
-        None if confinement.own_mounts => {
-            confinement.own_pid_namespace = false;
-            confinement.filter = compile_filter(FilterRules { namespaces: false, ..rules });
-            confinement.gaps.extend([EnforcementGap::OuterProc, EnforcementGap::VisibleProcesses]);
-            if confinement.broker_facts.plan.limits.processes.is_some() {
-                confinement.gaps.insert(EnforcementGap::ProcessLimit);
-            }
-            return Ok(None);
-        }
-        None => return Err(MountFault::Machine("making a keeper".to_owned(), Errno::AGAIN)),
+        (spare, gaps) = make(confinement)?;
     }
-    Ok(Some(spare))
+    confinement.gaps.extend(gaps.ok_or_else(|| fault(Errno::AGAIN))?);
+    Ok(spare)
 }
 
 /// Returns the gaps in protection without namespaces.

@@ -40,10 +40,13 @@ pub(crate) struct DnsStub {
     socket: OwnedFd,
     /// The number of this supervisor in the cell.
     supervisor_number: u8,
+    /// True if `/etc/resolv.conf` names this server.
+    is_configured: bool,
 }
 
 impl DnsStub {
-    /// Listens, and configures the programs of this supervisor to query this server, for `hosts` too.
+    /// Listens, and configures the programs of this supervisor to query this server, for `hosts` too. With `hosts`, a
+    /// server that is not configured is returned too: they can still be reached by address.
     pub(crate) fn open(hosts: &HostRules) -> Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)?;
@@ -59,10 +62,14 @@ impl DnsStub {
         if hosts.is_empty() {
             mounted?;
         } else {
-            // Allowed hosts can still be reached by their addresses.
             let _not_there = mount_reduced_hosts_file(hosts);
         }
-        Ok(Self { socket, supervisor_number })
+        Ok(Self { socket, supervisor_number, is_configured: mounted.is_ok() })
+    }
+
+    /// Returns true if programs query this server.
+    pub(crate) fn is_configured(&self) -> bool {
+        self.is_configured
     }
 
     /// Returns the number of the supervisor in the cell, counted from 1.

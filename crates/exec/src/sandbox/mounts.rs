@@ -16,6 +16,7 @@ use rustix::mount::{
 
 use super::cell_plan::{CellPlan, MountContent, PlannedMount};
 use super::sys::{self, MountFlags};
+use crate::openat2::openat2;
 
 /// A directory that only supervisors can enter: they have the capability to pass a directory without permissions.
 const PRIVATE_DIRECTORY: &str = "/dev/.toolgate";
@@ -431,7 +432,7 @@ fn open(path: impl AsRef<Path>, flags: OFlags) -> Result<OwnedFd> {
     } else {
         ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS
     };
-    rustix::fs::openat2(CWD, path.as_ref(), flags, Mode::empty(), resolve)
+    openat2(CWD, path.as_ref(), flags, resolve)
 }
 
 fn open_link(path: &Path, flags: OFlags) -> Result<OwnedFd> {

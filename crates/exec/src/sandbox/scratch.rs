@@ -19,6 +19,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::run_overlap::RunOverlap;
+use crate::private_dir::is_private_dir;
 
 /// The depth of a recursive removal. A deeper tree was created to obstruct it.
 const MAX_DEPTH: usize = 300;
@@ -305,7 +306,7 @@ fn find_or_create_base() -> io::Result<PathBuf> {
     let above = super::super::fs::canonicalize(&temporary).map_err(|error| fault(&temporary, &error))?;
     let known = above.join(base_name());
     match mkdir(&known, Mode::RWXU) {
-        Ok(()) | Err(Errno::EXIST) if is_private_directory(&known) => return Ok(known),
+        Ok(()) | Err(Errno::EXIST) if is_usable_base(&known) => return Ok(known),
         Ok(()) | Err(Errno::EXIST) => {}
         Err(errno) => return Err(fault(&known, &errno.into())),
     }
@@ -338,14 +339,12 @@ fn find_suffixed_base(above: &Path) -> Option<PathBuf> {
         Dir::read_from(open_directory(above).ok()?).ok()?.filter_map(Result::ok).take(MAX_ENTRIES_SEARCHED);
     let names = entries.filter_map(|entry| entry.file_name().to_str().map(str::to_owned).ok());
     let paths = names.filter(|name| name.starts_with(&beginning)).map(|name| above.join(name));
-    paths.filter(|path| is_private_directory(path)).min()
+    paths.filter(|path| is_usable_base(path)).min()
 }
 
-/// Returns true if there is a directory that belongs to this user and that no other user may enter.
-fn is_private_directory(path: &Path) -> bool {
-    let user = rustix::process::geteuid().as_raw();
-    let stat = open_directory(path).and_then(fstat);
-    stat.is_ok_and(|stat| stat.st_uid == user && stat.st_mode & 0o077 == 0)
+/// Returns true if there is a private directory that this user can list.
+fn is_usable_base(path: &Path) -> bool {
+    is_private_dir(path).unwrap_or(false) && open_directory(path).is_ok()
 }
 
 fn random() -> io::Result<u64> {

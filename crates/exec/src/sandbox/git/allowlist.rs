@@ -9,15 +9,15 @@ pub(super) enum LandingVerdict {
     Land(ContentForm, RemovalScope),
     /// The directory of linked worktrees, or one of them: nothing to write, but a complete one may be removed.
     Worktree,
-    /// A file of an operation in progress such as a rebase. It may contain commands, so the operation is judged as a
-    /// whole elsewhere.
-    InProgress,
+    /// A directory of an operation such as a rebase, or a file in it. It may contain commands, so it never lands. Its
+    /// removal lands: the operation is finished.
+    Operation,
     /// A lock or a partially written file, which is dropped silently.
     Junk,
     /// A file that `git init` copies from its templates. It stays in the sandbox, and is reported only if the host
     /// has one too.
     Template,
-    /// It stays in the sandbox and is not reported: Toolgate put it there.
+    /// It stays in the sandbox and is not reported.
     Private,
     /// It stays in the sandbox.
     Keep,
@@ -51,8 +51,6 @@ pub(super) enum ContentForm {
     Config,
     /// A reflog.
     Reflog,
-    /// A file of an operation in progress.
-    OperationFile,
     /// Free text.
     Text,
     /// Conflicts recorded by `git rerere`.
@@ -174,7 +172,7 @@ pub(super) fn is_replaceable(parts: &[&[u8]]) -> bool {
 /// Returns true for a directory in which git keeps an operation in progress.
 pub(super) fn is_operation_directory(parts: &[&[u8]]) -> bool {
     matches!(parts.last(), Some(&(b"rebase-merge" | b"rebase-apply" | b"sequencer")))
-        && judge(parts) == LandingVerdict::InProgress
+        && judge(parts) == LandingVerdict::Operation
 }
 
 /// Judges names that a repository and a linked worktree have in common.
@@ -188,7 +186,8 @@ fn judge_shared_name(parts: &[&[u8]]) -> LandingVerdict {
             LandingVerdict::Land(_, removal) => LandingVerdict::Land(ContentForm::Reflog, removal),
             other => other,
         },
-        [b"rebase-merge" | b"rebase-apply" | b"sequencer" | b"rr-cache", ..] => LandingVerdict::InProgress,
+        [b"rebase-merge" | b"rebase-apply" | b"sequencer", ..] => LandingVerdict::Operation,
+        [b"rr-cache", ..] => LandingVerdict::Private,
         [b"HEAD"] => LandingVerdict::Land(ContentForm::Head, RemovalScope::Never),
         [b"index"] => LandingVerdict::Land(ContentForm::Index, RemovalScope::Never),
         [name] => judge_single_file(name),
@@ -324,12 +323,9 @@ impl ContentForm {
             Self::Promisor => LandingPhase::PromisorMarkers,
             Self::LooseObject | Self::Pack => LandingPhase::Objects,
             Self::PackIndex => LandingPhase::PackIndexes,
-            Self::OperationFile
-            | Self::Reflog
-            | Self::Text
-            | Self::Rerere
-            | Self::ObjectIds
-            | Self::BranchOrId => LandingPhase::OtherFiles,
+            Self::Reflog | Self::Text | Self::Rerere | Self::ObjectIds | Self::BranchOrId => {
+                LandingPhase::OtherFiles
+            }
             Self::Commondir | Self::Gitdir => LandingPhase::OtherFiles,
             Self::PackedRefs => LandingPhase::PackedRefs,
             Self::Ref => LandingPhase::Refs,

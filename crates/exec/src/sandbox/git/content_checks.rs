@@ -29,7 +29,7 @@ impl ContentForm {
             Self::Ref | Self::Head | Self::BranchOrId | Self::Commondir => MAX_REFERENCE_BYTES,
             Self::Gitdir => 2 * 4096,
             Self::Config => MAX_CONFIG_BYTES,
-            Self::ObjectIds | Self::OperationFile | Self::Promisor | Self::PackedRefs => MAX_TEXT_BYTES,
+            Self::ObjectIds | Self::Promisor | Self::PackedRefs => MAX_TEXT_BYTES,
             Self::Reflog | Self::Text | Self::Rerere => MAX_TEXT_BYTES,
             Self::Index => super::index::MAX_INDEX_BYTES,
             Self::LooseObject | Self::Pack => MAX_PACK_BYTES,
@@ -41,9 +41,7 @@ impl ContentForm {
     pub(super) fn check(self) -> ContentCheck {
         match self {
             Self::Ref | Self::Head | Self::BranchOrId | Self::Commondir | Self::Gitdir => ContentCheck::Whole,
-            Self::ObjectIds | Self::Config | Self::PackedRefs | Self::OperationFile | Self::Promisor => {
-                ContentCheck::Whole
-            }
+            Self::ObjectIds | Self::Config | Self::PackedRefs | Self::Promisor => ContentCheck::Whole,
             Self::Reflog | Self::Text | Self::Rerere | Self::Index => ContentCheck::Start,
             Self::LooseObject | Self::Pack | Self::PackIndex => ContentCheck::Start,
         }

@@ -55,6 +55,8 @@ pub(crate) struct LandedChanges {
     pub(crate) more_kept_back: usize,
     /// Files changed on both sides, where the host's version stays. With the id that a branch has in the sandbox.
     pub(crate) conflicts: Vec<String>,
+    /// Operations such as a rebase that the command left unfinished, in words.
+    pub(crate) unfinished: Vec<String>,
     /// Failures, in words.
     pub(crate) faults: Vec<String>,
 }
@@ -94,14 +96,16 @@ impl GitLayer {
 
     /// Lands the allowed changes while the run may continue: nothing is removed from the upper directory.
     pub(crate) fn land(&mut self) -> LandedChanges {
-        self.land_with(HostGitDir::visible_to_run, |_, _, _| {})
+        let landed = self.land_with(HostGitDir::visible_to_run, |_, _, _| {});
+        // The run may still finish its operations.
+        LandedChanges { unfinished: Vec::new(), ..landed }
     }
 
     /// Lands the allowed changes after the run, when the upper directory is no longer mounted. Landed files are
     /// removed from the upper directory, so that the next run sees the host's. Private files stay there.
     ///
     /// Conflicting files are removed too: the next run would not know of the conflict, and would land them over the
-    /// host's.
+    /// host's. So are unfinished operations, with the files that they block: the next run sees the host's state.
     pub(crate) fn finish(mut self) -> LandedChanges {
         self.land_with(
             |host| host,
@@ -170,11 +174,8 @@ impl GitLayer {
         let mut gone = HashSet::new();
         for path in self.landed_files.keys().filter(|path| upper.lacks(path)) {
             let tree: PathBuf = path.iter().take(2).collect();
-            let work = path.parent().filter(|dir| allowlist::is_operation_directory(&parts(dir)));
             if path.starts_with("worktrees") && upper.lacks(&tree) {
                 gone.insert((tree, RemovalScope::Tree));
-            } else if let Some(work) = work.filter(|work| upper.lacks(work)) {
-                gone.insert((work.to_owned(), RemovalScope::Tree));
             } else if let LandingVerdict::Land(_, RemovalScope::File | RemovalScope::Tree) =
                 allowlist::judge(&parts(path))
             {
@@ -195,6 +196,7 @@ impl LandedChanges {
         for (all, new) in [
             (&mut self.kept_back, other.kept_back),
             (&mut self.conflicts, other.conflicts),
+            (&mut self.unfinished, other.unfinished),
             (&mut self.faults, other.faults),
         ] {
             for name in new {
@@ -223,6 +225,11 @@ impl LandedChanges {
             let names = self.conflicts.join(", ");
             notes.push(format!("Changed outside meanwhile, so not changed by this: {names} (in .git)"));
         }
+        notes.extend(
+            self.unfinished
+                .iter()
+                .map(|unfinished| format!("Unfinished, so not landed in .git: {unfinished}")),
+        );
         notes.extend(self.faults.iter().map(|fault| format!("Not landed in .git: {fault}")));
         notes
     }
@@ -245,6 +252,8 @@ pub(super) struct LandingReport {
     /// The number of further kept files.
     more_kept: usize,
     conflicts: BTreeSet<String>,
+    /// Operations that were left unfinished.
+    pub(super) unfinished: Vec<String>,
     faults: Vec<String>,
     /// Files that need not stay in the upper directory.
     pub(super) removable: Vec<PathBuf>,
@@ -286,6 +295,7 @@ impl LandingReport {
             more_kept_back: self.kept.len().saturating_sub(MAX_REPORTED_NAMES) + self.more_kept,
             kept_back: self.kept.iter().take(MAX_REPORTED_NAMES).map(|path| display_path(path)).collect(),
             conflicts: limit_names(self.conflicts.into_iter().collect()),
+            unfinished: limit_names(self.unfinished),
             faults: limit_names(self.faults),
         }
     }

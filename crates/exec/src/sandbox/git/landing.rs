@@ -13,13 +13,13 @@ use super::content_checks::{
 };
 use super::git_layer::{GitLayer, LandingReport};
 use super::host_git_dir::{HostGitDir, HostWriteFault, HostWriteOutcome, LandedMark, ReplaceGuard};
-use super::in_progress::OperationScope;
 use super::land_objects::MAX_INFLATED_PER_LANDING;
 use super::landing_plan::{LandingItem, LandingJob, LandingPlan};
 use super::object_format::ObjectFormat;
 use super::path_text::{display_path, normalize, parts};
 use super::ref_conflicts::PackedRefs;
 use super::temp_file::write;
+use super::unfinished_operation::UnfinishedOperation;
 use super::upper_dir::{LandingContent, UnreadReason, UpperDir};
 
 /// One landing in progress.
@@ -28,8 +28,6 @@ pub(super) struct LayerLanding<'a> {
     pub(super) host: &'a HostGitDir,
     pub(super) upper: &'a UpperDir,
     pub(super) report: LandingReport,
-    /// Operations in progress that do not land, and the files that they block.
-    pub(super) held_operations: Vec<OperationScope>,
     /// References that another process has moved and the sandbox moved on from, with the host's value.
     pub(super) fast_forwards: HashMap<PathBuf, Vec<u8>>,
     /// Cache of the host's packed references that were read last.
@@ -57,7 +55,7 @@ pub(super) enum LandOutcome {
 impl<'a> LayerLanding<'a> {
     /// Creates a landing from `upper` to `host`.
     pub(super) fn new(layer: &'a mut GitLayer, host: &'a HostGitDir, upper: &'a UpperDir) -> Self {
-        let (report, held_operations, fast_forwards, object_formats, packed_refs_cache) = Default::default();
+        let (report, fast_forwards, object_formats, packed_refs_cache) = Default::default();
         let inflate_budget = MAX_INFLATED_PER_LANDING;
         let (objects_incomplete, packed_refs_failed) = (false, false);
         Self {
@@ -65,7 +63,6 @@ impl<'a> LayerLanding<'a> {
             host,
             upper,
             report,
-            held_operations,
             fast_forwards,
             packed_refs_cache,
             object_formats,
@@ -101,15 +98,14 @@ impl<'a> LayerLanding<'a> {
             return;
         }
         self.find_forwards(&plan.items);
-        self.land_operations(plan);
+        let unfinished: Vec<UnfinishedOperation> =
+            plan.unfinished.iter().map(|dir| UnfinishedOperation::new(self.upper, self.host, dir)).collect();
+        self.report.unfinished.extend(unfinished.iter().map(|operation| operation.describe(self.upper)));
         for item in plan.items.drain(..) {
-            match self.held_operations.iter().find(|scope| scope.blocks(&item)) {
-                None => self.land_item(item),
-                Some(scope) if scope.contested => {
-                    let (sandbox_id, phase) = (sandbox_ref_id(&item), item.phase());
-                    self.record_outcome(item.path, phase, HostWriteOutcome::Conflict, sandbox_id.as_deref());
-                }
-                Some(_) => {}
+            if unfinished.iter().any(|operation| operation.blocks(&item)) {
+                self.report.removable.push(item.path);
+            } else {
+                self.land_item(item);
             }
         }
     }
@@ -291,10 +287,8 @@ impl<'a> LayerLanding<'a> {
                 inside(bytes) && self.host.read_small(path, form.size_limit()).is_none_or(|old| inside(&old))
             }
             ContentForm::Promisor => self.is_promisor_valid(path, bytes),
-            ContentForm::Config | ContentForm::LooseObject | ContentForm::Pack | ContentForm::PackIndex => {
-                false
-            }
-            ContentForm::Index | ContentForm::OperationFile => false,
+            ContentForm::Config | ContentForm::Index => false,
+            ContentForm::LooseObject | ContentForm::Pack | ContentForm::PackIndex => false,
         }
     }
 

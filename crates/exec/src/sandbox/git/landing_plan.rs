@@ -1,6 +1,6 @@
 //! Landing plan, read from an overlay's upper directory: files to write, files to remove, files that stay.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
@@ -9,7 +9,6 @@ use super::allowlist::{self, ContentForm, LandingPhase, LandingVerdict, RemovalS
 use super::content_checks::ContentCheck;
 use super::git_layer::LandingReport;
 use super::host_git_dir::HostGitDir;
-use super::in_progress::{self, InProgressOperation};
 use super::path_text::parts;
 use super::upper_dir::{
     LandingContent, ListingBudget, OpaqueMark, UnreadReason, UpperDir, UpperEntryKind, UpperListing,
@@ -17,7 +16,7 @@ use super::upper_dir::{
 
 /// The maximum number of entries, and the maximum total length of their paths: some 50 MB of memory.
 const LISTING_BUDGET: ListingBudget = ListingBudget { entries: 150_000, path_bytes: 12 << 20 };
-/// The maximum number of operations in progress.
+/// The maximum number of unfinished operations.
 const MAX_OPERATIONS: usize = 32;
 /// The maximum depth of the upper directory: nested submodules, with long branch names.
 const MAX_UPPER_DEPTH: usize = 40;
@@ -74,9 +73,8 @@ pub(super) struct LandingPlan {
     pub(super) truncated: bool,
     /// The paths that could not be read.
     pub(super) unread: Vec<PathBuf>,
-    /// Operations in progress that were started or continued.
-    pub(super) operations: Vec<InProgressOperation>,
-    pending_operations: Vec<PendingUpperDir>,
+    /// The directories of operations that were started or continued, but not finished.
+    pub(super) unfinished: BTreeSet<PathBuf>,
     object_stores: VecDeque<PendingUpperDir>,
     listing_budget: ListingBudget,
 }
@@ -110,18 +108,7 @@ impl LandingPlan {
         );
         plan.add_missed_packed_refs(upper);
         plan.preload_contents(upper);
-        let pending_operations = std::mem::take(&mut plan.pending_operations);
-        plan.truncated |= pending_operations.len() > MAX_OPERATIONS;
-        let mut memory_budget = in_progress::MAX_OPERATION_BYTES;
-        let read = |task: PendingUpperDir| {
-            InProgressOperation::read(
-                (upper, host),
-                task.path,
-                task.host_fate != HostDirFate::Shown,
-                &mut memory_budget,
-            )
-        };
-        plan.operations = pending_operations.into_iter().take(MAX_OPERATIONS).filter_map(read).collect();
+        plan.truncated |= plan.unfinished.len() > MAX_OPERATIONS;
         let object_stores = std::mem::take(&mut plan.object_stores);
         plan.walk(object_stores, upper, host);
         plan.items.sort_by_key(LandingItem::phase);
@@ -130,7 +117,7 @@ impl LandingPlan {
 
     fn empty() -> Self {
         let (items, kept, dropped, required_directories, directories, unread) = Default::default();
-        let (operations, pending_operations, object_stores) = Default::default();
+        let (unfinished, object_stores) = Default::default();
         let truncated = false;
         Self {
             items,
@@ -140,8 +127,7 @@ impl LandingPlan {
             directories,
             truncated,
             unread,
-            operations,
-            pending_operations,
+            unfinished,
             object_stores,
             listing_budget: LISTING_BUDGET,
         }
@@ -198,10 +184,7 @@ impl LandingPlan {
     fn queue_directory(&mut self, task: PendingUpperDir, waiting: &mut VecDeque<PendingUpperDir>) {
         let parts = parts(&task.path);
         match allowlist::judge(&parts) {
-            LandingVerdict::InProgress if allowlist::is_operation_directory(&parts) => {
-                self.pending_operations.push(task);
-            }
-            LandingVerdict::InProgress | LandingVerdict::Junk => {}
+            LandingVerdict::Private | LandingVerdict::Junk => {}
             _ if parts.len() > MAX_UPPER_DEPTH => self.kept.keep(task.path),
             _ if allowlist::is_object_store(&parts) => self.object_stores.push_back(task),
             _ => waiting.push_back(task),
@@ -214,7 +197,8 @@ impl LandingPlan {
                 self.items.push(LandingItem { path, removal, changed, job: LandingJob::Write(form, None) });
             }
             LandingVerdict::Junk => self.dropped.push(path),
-            LandingVerdict::InProgress | LandingVerdict::Private => {}
+            LandingVerdict::Operation => self.drop_operation_file(path),
+            LandingVerdict::Private => {}
             LandingVerdict::Template if !host.exists(&path) => {}
             // As after a second `git init`.
             LandingVerdict::Template | LandingVerdict::Keep
@@ -232,9 +216,17 @@ impl LandingPlan {
     fn record_special_file(&mut self, path: PathBuf) {
         match allowlist::judge(&parts(&path)) {
             LandingVerdict::Junk => self.dropped.push(path),
-            LandingVerdict::InProgress | LandingVerdict::Private => {}
+            LandingVerdict::Operation => self.drop_operation_file(path),
+            LandingVerdict::Private => {}
             _ => self.kept.keep(path),
         }
+    }
+
+    /// Handles a file in the directory of an operation: the operation is unfinished.
+    fn drop_operation_file(&mut self, path: PathBuf) {
+        let is_operation = |dir: &&Path| allowlist::is_operation_directory(&parts(dir));
+        self.unfinished.extend(path.ancestors().skip(1).find(is_operation).map(Path::to_owned));
+        self.dropped.push(path);
     }
 
     /// Handles a file of the host that the sandbox has deleted.
@@ -254,10 +246,11 @@ impl LandingPlan {
                 self.dropped.push(path);
             }
             LandingVerdict::Worktree => self.items.push(remove(path, RemovalScope::Tree)),
-            LandingVerdict::InProgress if allowlist::is_operation_directory(&parts) => {
+            LandingVerdict::Operation if allowlist::is_operation_directory(&parts) => {
                 self.items.push(remove(path, RemovalScope::Tree));
             }
-            LandingVerdict::InProgress | LandingVerdict::Private => {}
+            LandingVerdict::Operation => self.drop_operation_file(path),
+            LandingVerdict::Private => {}
             LandingVerdict::Junk => self.dropped.push(path),
             LandingVerdict::Template | LandingVerdict::Keep | LandingVerdict::Unknown => self.kept.keep(path),
         }
@@ -289,6 +282,8 @@ impl LandingPlan {
             missing
                 .into_iter()
                 .for_each(|name| self.record_deletion(task.path.join(name), listing.changed, host));
+        } else if !missing.is_empty() && allowlist::is_operation_directory(&names) {
+            self.unfinished.insert(task.path.clone());
         } else if !missing.is_empty() {
             self.kept.keep(task.path.clone());
         }

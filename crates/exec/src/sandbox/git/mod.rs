@@ -1,17 +1,17 @@
 //! Git directories that commands change: discovery, protection, and landing of the changes on the host.
 //!
 //! A command sees each git directory through an overlay: its writes go to an upper directory of Toolgate's. This
-//! module finds the git directories (`discover`) and the files that git obeys (`settings`, `obeyed`). It lands the
-//! changes that an allow-list admits (`layer`). The upper directory is hostile throughout, even while it is read.
+//! module finds the git directories (`discover`) and the files that git obeys (`git_settings`, `git_inputs`). It lands
+//! the changes that an allow-list admits (`git_layer`). The upper directory is hostile throughout, even while it is read.
 //! `git` itself is never run here.
 //!
-//! `value_use` classifies the configuration values that are run. `words` finds the files in the text of a command,
-//! with `shell_words` (its words and variables), `roles` (program, script, option) and `wildcard` (name patterns).
+//! `config_value_use` classifies the configuration values that are run. `command_paths` finds the files in the text of
+//! a command, with `shell_words` (its words and variables), `word_roles` (program, script, option) and `wildcard`.
 //!
-//! `allowed` judges names, `content` and `config` judge contents, `plan` reads the upper directory, `place` writes to
-//! the host. `index`, `tracked` and `gitlink` handle staged files; `objects`, with `loose` and `pack`, handles
-//! content-addressed files. `operation` and `steps` handle an operation in progress such as a rebase, `forward`
-//! handles references that the host has moved. `upper` and `sys` wrap the system calls.
+//! `allowlist` judges names, `content_checks` and `config_rewrite` judge contents, `landing_plan` reads the upper
+//! directory, `landing` and `host_git_dir` write to the host. `index` and `index_landing` handle staged files;
+//! `object_store` and `land_objects` handle content-addressed files. `unfinished_operation` holds back a stopped rebase.
+//! `ref_conflicts` handles references that the host has moved. `upper_dir` and `sys` wrap the system calls.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,6 @@ mod git_inputs;
 mod git_layer;
 mod git_settings;
 mod host_git_dir;
-mod in_progress;
 mod index;
 mod index_landing;
 mod index_paths;
@@ -37,7 +36,6 @@ mod landing_plan;
 mod loose_object;
 mod object_format;
 mod object_store;
-mod operation_files;
 mod pack_check;
 mod pack_index;
 mod path_text;
@@ -48,6 +46,7 @@ mod shell_words;
 pub(crate) mod sys;
 mod temp_file;
 mod tip_links;
+mod unfinished_operation;
 mod upper_dir;
 mod wildcard;
 mod word_roles;

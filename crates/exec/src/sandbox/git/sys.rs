@@ -8,8 +8,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, CWD, FileType, OFlags, RawDir, ResolveFlags, Stat};
 use rustix::io::{Errno, Result};
+
+use crate::openat2::openat2;
 
 /// `O_PATH` refers to a file without opening it: a FIFO does not block, a device does not react.
 pub(super) const PATH_FLAGS: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
@@ -26,25 +28,25 @@ pub(crate) const LIST_FLAGS: OFlags = READ_FLAGS.union(OFlags::DIRECTORY);
 
 /// Opens the directory `path`, which must be free of links.
 pub(crate) fn root(path: &Path) -> Result<OwnedFd> {
-    open(CWD, path, LIST_FLAGS, ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
+    openat2(CWD, path, LIST_FLAGS, ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
 }
 
 /// Opens the directory `path` with `O_PATH`. It must be free of links and need not be readable.
 pub(crate) fn open_path(path: &Path) -> Result<OwnedFd> {
     let flags = PATH_FLAGS | OFlags::DIRECTORY;
-    open(CWD, path, flags, ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
+    openat2(CWD, path, flags, ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
 }
 
 /// Opens `below` without leaving `dir` and without following a link.
 pub(crate) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let path = if below.as_os_str().is_empty() { Path::new(".") } else { below };
-    open(dir, path, flags, resolve)
+    openat2(dir, path, flags, resolve)
 }
 
 /// Returns the real path of `path`. Only a name is resolved: the target is not opened.
 pub(super) fn canonical_path(path: &Path) -> Result<PathBuf> {
-    let fd = open(CWD, path, PATH_FLAGS, ResolveFlags::NO_MAGICLINKS)?;
+    let fd = openat2(CWD, path, PATH_FLAGS, ResolveFlags::NO_MAGICLINKS)?;
     let name = rustix::fs::readlinkat(CWD, format!("/proc/self/fd/{}", fd.as_raw_fd()), Vec::new())?;
     Ok(PathBuf::from(OsString::from_vec(name.into_bytes())))
 }
@@ -53,19 +55,7 @@ pub(super) fn canonical_path(path: &Path) -> Result<PathBuf> {
 pub(crate) fn is_same_mount(above: &Path, path: &Path) -> bool {
     let Ok(below) = path.strip_prefix(above) else { return false };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
-    root(above).is_ok_and(|above| open(above.as_fd(), below, PATH_FLAGS, resolve).is_ok())
-}
-
-fn open(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, resolve: ResolveFlags) -> Result<OwnedFd> {
-    const TRIES: usize = 128;
-    // `openat2` returns EAGAIN when a concurrent rename may have raced with a `..`.
-    for _ in 0..TRIES {
-        match rustix::fs::openat2(dir, path, flags, Mode::empty(), resolve) {
-            Err(Errno::AGAIN | Errno::INTR) => std::thread::yield_now(),
-            other => return other,
-        }
-    }
-    Err(Errno::AGAIN)
+    root(above).is_ok_and(|above| openat2(above, below, PATH_FLAGS, resolve).is_ok())
 }
 
 /// Returns the metadata of `name` in `dir`, if it exists.

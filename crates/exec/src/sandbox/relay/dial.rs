@@ -67,14 +67,14 @@ mod tests {
         };
         let dialled = |allow: &[&str], host: &str| match dial(&hosts(allow), host, at.port()) {
             Ok(_) => "reached".to_owned(),
-            Err(DialFault::Unreachable) => "nobody".to_owned(),
+            Err(DialFault::Unreachable) => "unreachable".to_owned(),
             Err(DialFault::Refused(KernelRefusal::Connect(to))) => format!("refused {}", to.ip()),
             Err(DialFault::Refused(other)) => format!("{other:?}"),
         };
         assert_eq!(dialled(&["127.0.0.1"], "127.0.0.1"), "reached");
         assert_eq!(dialled(&["localhost"], "localhost"), "reached");
         assert_eq!(dialled(&["127.0.0.1:1"], "127.0.0.1"), "refused 127.0.0.1");
-        assert_eq!(dialled(&["no-such-host.invalid"], "no-such-host.invalid"), "nobody");
+        assert_eq!(dialled(&["no-such-host.invalid"], "no-such-host.invalid"), "unreachable");
         assert!(is_this_machine(at));
         assert!(!may_dial(&hosts(&["example.org"]), "example.org", at));
         assert!(may_dial(&hosts(&["example.org", "127.0.0.1"]), "example.org", at));

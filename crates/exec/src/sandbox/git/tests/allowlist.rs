@@ -63,7 +63,7 @@ fn every_name_has_its_verdict() {
         ("info/attributes".into(), LandingVerdict::Keep),
         ("commondir".into(), LandingVerdict::Keep),
         ("gitdir".into(), LandingVerdict::Keep),
-        ("rebase-merge/git-rebase-todo".into(), LandingVerdict::InProgress),
+        ("rebase-merge/git-rebase-todo".into(), LandingVerdict::Operation),
         ("worktrees/w".into(), LandingVerdict::Worktree),
         ("worktrees/w/HEAD".into(), never(Head)),
         ("worktrees/w/gitdir".into(), never(Gitdir)),

@@ -84,8 +84,8 @@ fn a_pointer_that_lies_is_only_a_pointer() {
         found(&lab, &mine)
     };
     let none = (vec![], strings(["mine/.git"]));
-    assert_eq!(believed("gitdir: ../tree/.git\n"), none, "somebody else's repository");
-    assert_eq!(believed("gitdir: ../tree/.git/worktrees/out\n"), none, "somebody else's worktree");
+    assert_eq!(believed("gitdir: ../tree/.git\n"), none, "the repository of another tree");
+    assert_eq!(believed("gitdir: ../tree/.git/worktrees/out\n"), none, "the worktree of another tree");
     // A directory of the workspace that names another repository.
     std::fs::write(mine.join("fake/gitdir"), mine.join(".git").to_str().unwrap()).unwrap();
     std::fs::write(mine.join("fake/commondir"), "../../tree/.git\n").unwrap();

@@ -25,7 +25,7 @@ fn stays(lab: &GitOverlayLab, path: &str, content: &[u8]) {
 fn other_content_does_not_land_under_the_name_of_a_file() {
     let lab = GitOverlayLab::with_commit();
     let (path, good) = loose_blob(b"what the user wrote\n");
-    let (_, other) = loose_blob(b"what somebody else did");
+    let (_, other) = loose_blob(b"the work of another process");
     stays(&lab, &path, &other);
     lab.run_on_host("echo what the user wrote > g; git add g; git commit -qm two");
     assert_eq!(lab.run_on_host("git show HEAD:g"), "what the user wrote\n");
