@@ -65,4 +65,4 @@ pub use schema::{
 pub use tool_call::{CallId, LocalShellCall, ToolCall, ToolPayload};
 pub use tool_output::{OmittedSize, OutputFacts, OutputImage, OutputItem, ProcessUsage, ToolOutput};
 pub use tool_spec::{FreeformSpec, FunctionSpec, StrictMode, TextGrammar, ToolSpec};
-pub use truncate::{BYTES_PER_TOKEN, truncate_middle};
+pub use truncate::{BYTES_PER_TOKEN, take_head, take_tail, truncate_middle, truncation_marker};

@@ -26,13 +26,15 @@ pub fn truncate_middle(text: &str, tokens: usize, rest: &str) -> (String, Option
     let tail = take_tail(&text[head.len()..], half);
     let missing = &text[head.len()..text.len() - tail.len()];
     let omitted = OmittedSize { bytes: missing.len(), lines: missing.matches('\n').count() };
-    (format!("{}{}{}", with_newline(head), format_marker(omitted, rest), tail), Some(omitted))
+    let marker = truncation_marker(omitted.bytes, Some(omitted.lines), rest);
+    (format!("{}{marker}{tail}", with_newline(head)), Some(omitted))
 }
 
-fn format_marker(omitted: OmittedSize, rest: &str) -> String {
-    let tokens = omitted.bytes.div_ceil(BYTES_PER_TOKEN);
-    let OmittedSize { bytes, lines } = omitted;
-    format!("[… {lines} lines, {bytes} bytes (about {tokens} tokens) cut here; {rest} …]\n")
+/// Returns the line between head and tail. `lines` is `None` if the omitted lines were not counted.
+pub fn truncation_marker(bytes: usize, lines: Option<usize>, rest: &str) -> String {
+    let tokens = bytes.div_ceil(BYTES_PER_TOKEN);
+    let lines = lines.map_or_else(String::new, |lines| format!("{lines} lines, "));
+    format!("[… {lines}{bytes} bytes (about {tokens} tokens) cut here; {rest} …]\n")
 }
 
 fn with_newline(head: &str) -> String {
@@ -43,14 +45,22 @@ fn with_newline(head: &str) -> String {
     head
 }
 
-fn take_head(text: &str, bytes: usize) -> &str {
-    let end = text.floor_char_boundary(bytes.min(text.len()));
+/// Returns the beginning of `text`, at most `bytes` long.
+pub fn take_head(text: &str, bytes: usize) -> &str {
+    if text.len() <= bytes {
+        return text;
+    }
+    let end = text.floor_char_boundary(bytes);
     let line = text[..end].rfind('\n').map_or(0, |at| at + 1);
     if end - line <= bytes / LINE_CUT_DIVISOR { &text[..line] } else { &text[..end] }
 }
 
-fn take_tail(text: &str, bytes: usize) -> &str {
-    let start = text.ceil_char_boundary(text.len().saturating_sub(bytes));
+/// Returns the end of `text`, at most `bytes` long.
+pub fn take_tail(text: &str, bytes: usize) -> &str {
+    if text.len() <= bytes {
+        return text;
+    }
+    let start = text.ceil_char_boundary(text.len() - bytes);
     let line = text[start..].find('\n').map_or(text.len(), |at| start + at + 1);
     if line - start <= bytes / LINE_CUT_DIVISOR { &text[line..] } else { &text[start..] }
 }

@@ -1,16 +1,28 @@
-//! Decodes one model response, streamed or whole, into events: text deltas, complete calls, usage and the end. It also
-//! accumulates the turn for the conversation history.
+//! Decodes model responses, streamed or whole. Each dialect has one decoder, which finds text, calls, usage and the end.
+//!
+//! [`StreamDecoder`] decodes one response for the agent and accumulates the turn for the conversation history.
+//! [`CallReader`] reads the calls of many responses.
 
 mod accumulator;
 mod anthropic;
+mod call_reader;
 mod chat;
+mod dedup;
+mod local_shell;
+mod object_scanner;
+mod partial_call;
+mod response_boundary;
 mod responses;
+
+use std::fmt;
 
 use serde_json::Value;
 use tool::ToolCall;
 
-use crate::{AssistantTurn, CallReader, Dialect, ModelError, TokenUsage, WireFault};
-use accumulator::ResponseAccumulator;
+use crate::{AssistantTurn, Dialect, ModelError, TokenUsage, WireFault};
+use accumulator::{AccumulatedContent, ResponseAccumulator};
+pub use call_reader::{CallReader, ParsedCall};
+use response_boundary::ResponseFragment;
 
 /// An event decoded from a model response.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,33 +77,8 @@ pub enum ResponseEnd {
 /// ```
 #[derive(Debug)]
 pub struct StreamDecoder {
-    calls: CallReader,
-    dialect_decoder: DialectDecoder,
+    dialect_decoder: Box<dyn DialectDecoder>,
     accumulator: ResponseAccumulator,
-}
-
-/// The decoder of the response's dialect.
-#[derive(Debug)]
-enum DialectDecoder {
-    Responses(responses::ResponsesStreamDecoder),
-    Chat(chat::ChatStreamDecoder),
-    Anthropic(anthropic::AnthropicStreamDecoder),
-}
-
-impl Dialect {
-    /// Returns a decoder for one response of the model.
-    pub fn stream_decoder(self) -> StreamDecoder {
-        let dialect_decoder = match self {
-            Self::Responses => DialectDecoder::Responses(responses::ResponsesStreamDecoder::default()),
-            Self::Chat => DialectDecoder::Chat(chat::ChatStreamDecoder::default()),
-            Self::Anthropic => DialectDecoder::Anthropic(anthropic::AnthropicStreamDecoder::default()),
-        };
-        StreamDecoder {
-            calls: CallReader::for_one_response(self),
-            dialect_decoder,
-            accumulator: ResponseAccumulator::new(self),
-        }
-    }
 }
 
 impl StreamDecoder {
@@ -100,15 +87,9 @@ impl StreamDecoder {
         if self.accumulator.is_over() {
             return Vec::new();
         }
-        self.accumulator.add_parsed_calls(self.calls.push(json));
-        match &mut self.dialect_decoder {
-            DialectDecoder::Responses(decoder) => decoder.decode_event(json, &mut self.accumulator),
-            DialectDecoder::Chat(decoder) => decoder.decode_event(json, &mut self.accumulator),
-            DialectDecoder::Anthropic(decoder) => decoder.decode_event(json, &mut self.accumulator),
-        }
+        self.dialect_decoder.decode(json, &mut self.accumulator);
         if self.accumulator.is_ending() {
-            // Flushes the partial state of the ear and of the reader. The end itself is already set.
-            self.flush_partial();
+            self.dialect_decoder.finish(&mut self.accumulator);
         }
         self.accumulator.take_events()
     }
@@ -119,8 +100,7 @@ impl StreamDecoder {
         if self.accumulator.is_over() {
             return Vec::new();
         }
-        let end = self.flush_partial();
-        self.accumulator.set_end(end);
+        self.dialect_decoder.finish(&mut self.accumulator);
         self.accumulator.take_events()
     }
 
@@ -128,16 +108,44 @@ impl StreamDecoder {
     pub fn into_turn(self) -> AssistantTurn {
         self.accumulator.into_turn()
     }
+}
 
-    /// Flushes partial state, and returns the end of a response that receives no more events.
-    fn flush_partial(&mut self) -> ResponseEnd {
-        self.accumulator.add_parsed_calls(self.calls.finish());
-        match &mut self.dialect_decoder {
-            DialectDecoder::Responses(decoder) => decoder.finish(&mut self.accumulator),
-            DialectDecoder::Chat(decoder) => decoder.finish(&mut self.accumulator),
-            DialectDecoder::Anthropic(decoder) => decoder.finish(&mut self.accumulator),
+impl Dialect {
+    /// Returns a decoder for one response of the model.
+    pub fn stream_decoder(self) -> StreamDecoder {
+        let accumulator = ResponseAccumulator::new(self, AccumulatedContent::WholeTurn);
+        StreamDecoder { dialect_decoder: self.dialect_decoder(), accumulator }
+    }
+
+    fn dialect_decoder(self) -> Box<dyn DialectDecoder> {
+        match self {
+            Self::Responses => Box::<responses::ResponsesDecoder>::default(),
+            Self::Chat => Box::<chat::ChatDecoder>::default(),
+            Self::Anthropic => Box::<anthropic::AnthropicDecoder>::default(),
         }
     }
+}
+
+/// The state machine of one dialect.
+trait DialectDecoder: fmt::Debug + Send + Sync {
+    /// Decodes a stream event, a whole response or message, or a single call. Any other JSON adds nothing.
+    fn decode(&mut self, json: &Value, accumulator: &mut ResponseAccumulator);
+
+    /// Flushes partial text and calls when no more input follows, and sets the end.
+    fn finish(&mut self, accumulator: &mut ResponseAccumulator);
+
+    /// Returns the position of `json` within a response.
+    fn classify<'a>(&self, json: &'a Value) -> ResponseFragment<'a>;
+
+    /// Returns whether an open call continues in a chunk with another response id.
+    fn has_open_call(&self) -> bool {
+        false
+    }
+}
+
+/// Returns whether an `error` field contains an error.
+fn is_error(error: &Value) -> bool {
+    error.is_object() || error.is_string()
 }
 
 #[cfg(test)]

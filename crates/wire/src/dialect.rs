@@ -1,4 +1,4 @@
-//! The supported model APIs (dialects), with the entry points for tool declarations, call reading and answers.
+//! The supported model APIs (dialects), with the entry points for tool declarations and answers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,8 +6,8 @@ use std::str::FromStr;
 use serde_json::Value;
 use tool::{ToolCall, ToolOutput, ToolSpec};
 
+use crate::ApiCompat;
 use crate::write::{anthropic, chat, responses};
-use crate::{ApiCompat, CallReader};
 
 /// A model API that this crate reads and writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,11 +52,6 @@ impl Dialect {
             Self::Anthropic => anthropic::tool_declaration(spec, compat),
         });
         with_sorted_keys(tools.collect())
-    }
-
-    /// Returns a reader for the calls of one response.
-    pub fn call_reader(self) -> CallReader {
-        CallReader::new(self)
     }
 
     /// Writes the items that answer `call`. Every dialect needs one item, except Chat for an output with images. Tool

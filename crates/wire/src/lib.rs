@@ -55,7 +55,6 @@
 //! ```
 
 mod assistant_turn;
-mod call_reader;
 mod compat;
 mod decode;
 mod dialect;
@@ -71,9 +70,8 @@ mod usage;
 mod write;
 
 pub use assistant_turn::{AssistantTurn, UnreadableTurn};
-pub use call_reader::{CallReader, ParsedCall};
 pub use compat::{ApiCompat, FreeformDeclaration, IntegerSpelling};
-pub use decode::{ModelStreamEvent, ResponseEnd, StreamDecoder};
+pub use decode::{CallReader, ModelStreamEvent, ParsedCall, ResponseEnd, StreamDecoder};
 pub use dialect::{Dialect, UnknownDialect};
 pub use error::{ModelError, ModelErrorCode, RetryAdvice};
 pub use fault::{CallFaultReason, WireFault};

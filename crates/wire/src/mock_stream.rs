@@ -216,8 +216,7 @@ fn anthropic_events(id: &str, outputs: &[MockOutput], usage: TokenUsage) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call_reader::{CallReader, ParsedCall};
-    use crate::{ModelStreamEvent, ResponseEnd};
+    use crate::{ModelStreamEvent, ParsedCall, ResponseEnd};
 
     #[test]
     fn mock_stream_decodes_to_its_outputs() {
@@ -254,7 +253,8 @@ mod tests {
             );
             // The whole response gives equal results.
             let whole = dialect.mock_response("1", &lines, usage);
-            let read: Vec<String> = CallReader::new(dialect)
+            let read: Vec<String> = dialect
+                .call_reader()
                 .push(&whole)
                 .into_iter()
                 .filter_map(

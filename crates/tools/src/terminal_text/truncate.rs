@@ -1,12 +1,9 @@
 //! Truncates an output to its head and tail, with a marker line that gives the omitted size and the file with the rest.
 
 use exec::capture::KeptOutput;
-use tool::{BYTES_PER_TOKEN, OmittedSize};
+use tool::{OmittedSize, take_head, take_tail, truncation_marker};
 
 use crate::text_format;
-
-/// A cut moves to a line boundary if that costs at most one part in this many of its share.
-const LINE_CUT_DIVISOR: usize = 2;
 
 /// The text of an output, as far as memory holds it.
 pub(super) enum CapturedText {
@@ -36,12 +33,11 @@ impl CapturedText {
     }
 
     fn format_marker(&self, OmittedSize { bytes, lines }: OmittedSize, rest: &str) -> String {
-        let tokens = bytes.div_ceil(BYTES_PER_TOKEN);
         let lines = match self {
-            Self::Whole(_) => format!("{lines} lines, "),
-            Self::HeadAndTail { .. } => String::new(),
+            Self::Whole(_) => Some(lines),
+            Self::HeadAndTail { .. } => None,
         };
-        format!("[… {lines}{bytes} bytes (about {tokens} tokens) cut here; {rest} …]\n")
+        truncation_marker(bytes, lines, rest)
     }
 }
 
@@ -63,24 +59,6 @@ pub(super) fn describe_kept_file(kept: &KeptOutput) -> String {
         }
         KeptOutput::NotKept(why) => format!("the rest was not kept: {why}"),
     }
-}
-
-fn take_head(text: &str, bytes: usize) -> &str {
-    if text.len() <= bytes {
-        return text;
-    }
-    let end = text.floor_char_boundary(bytes);
-    let line = text[..end].rfind('\n').map_or(0, |at| at + 1);
-    if end - line <= bytes / LINE_CUT_DIVISOR { &text[..line] } else { &text[..end] }
-}
-
-fn take_tail(text: &str, bytes: usize) -> &str {
-    if text.len() <= bytes {
-        return text;
-    }
-    let start = text.ceil_char_boundary(text.len() - bytes);
-    let line = text[start..].find('\n').map_or(text.len(), |at| start + at + 1);
-    if line - start <= bytes / LINE_CUT_DIVISOR { &text[line..] } else { &text[start..] }
 }
 
 #[cfg(test)]

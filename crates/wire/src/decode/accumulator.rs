@@ -1,31 +1,39 @@
-//! Accumulates one response while it is decoded: events for the caller, and the turn for the history.
+//! Accumulates the results of a dialect's decoder: events for the caller, and the turn for the history.
 
 use std::mem;
 
 use serde_json::Value;
 
-use super::{ModelStreamEvent, ResponseEnd};
+use super::dedup::CallDeduplicator;
+use super::{ModelStreamEvent, ParsedCall, ResponseEnd};
 use crate::assistant_turn::{AssistantTurn, TurnContent, TurnPiece};
-use crate::call_reader::ParsedCall;
 use crate::{Dialect, ModelError, TokenUsage};
 
 /// Maximum bytes that are kept of one response, text and items together.
 const MAX_KEPT_BYTES: usize = 64 << 20;
 
-/// Maximum number of pieces. The call reader remembers as many ids, so no call is reported twice.
+/// Maximum number of pieces. The deduplicator remembers as many ids, so no call is reported twice.
 const MAX_PIECES: usize = 4096;
 
 /// Approximate memory of a JSON value beside its text.
 const NODE_BYTES: usize = 32;
 
+/// The parts of the input that are accumulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AccumulatedContent {
+    /// One response as a turn, with its text, its end, and limits on both.
+    WholeTurn,
+    /// The calls of any number of responses.
+    CallsOnly,
+}
+
 /// The accumulated turn, and the events that are not returned yet.
 #[derive(Debug)]
 pub(super) struct ResponseAccumulator {
-    dialect: Dialect,
+    content: AccumulatedContent,
     turn: AssistantTurn,
     events: Vec<ModelStreamEvent>,
-    /// Results of the call reader whose place in the response is not known yet.
-    unplaced_calls: Vec<ParsedCall>,
+    deduplicator: CallDeduplicator,
     usage: Option<TokenUsage>,
     kept_bytes: usize,
     state: AccumulatorState,
@@ -40,13 +48,12 @@ enum AccumulatorState {
 }
 
 impl ResponseAccumulator {
-    pub(super) fn new(dialect: Dialect) -> Self {
-        let (events, unplaced_calls) = (Vec::new(), Vec::new());
+    pub(super) fn new(dialect: Dialect, content: AccumulatedContent) -> Self {
         Self {
-            dialect,
+            content,
             turn: AssistantTurn::new(dialect),
-            events,
-            unplaced_calls,
+            events: Vec::new(),
+            deduplicator: CallDeduplicator::default(),
             usage: None,
             kept_bytes: 0,
             state: AccumulatorState::Open,
@@ -63,25 +70,16 @@ impl ResponseAccumulator {
         matches!(self.state, AccumulatorState::Ending(_))
     }
 
-    pub(super) fn dialect(&self) -> Dialect {
-        self.dialect
-    }
-
-    /// Adds results of the call reader.
-    pub(super) fn add_parsed_calls(&mut self, parsed_calls: Vec<ParsedCall>) {
-        self.unplaced_calls.extend(parsed_calls);
-    }
-
     /// Emits a text delta.
     pub(super) fn emit_text(&mut self, piece: &str) {
-        if !piece.is_empty() {
+        if self.is_whole_turn() && !piece.is_empty() {
             self.events.push(ModelStreamEvent::Text(piece.to_owned()));
         }
     }
 
     /// Emits a reasoning delta.
     pub(super) fn emit_thought(&mut self, piece: &str) {
-        if !piece.is_empty() {
+        if self.is_whole_turn() && !piece.is_empty() {
             self.events.push(ModelStreamEvent::Thought(piece.to_owned()));
         }
     }
@@ -98,42 +96,24 @@ impl ResponseAccumulator {
 
     /// Keeps and emits an action that the provider performed itself.
     pub(super) fn keep_hosted(&mut self, kind: &str, item: &Value) {
-        self.keep_item(item);
-        self.events.push(ModelStreamEvent::Hosted { kind: kind.to_owned(), item: item.clone() });
-    }
-
-    /// Keeps and emits the call with this id at this place, if the reader has found it.
-    pub(super) fn place_call(&mut self, id: Option<&str>, raw: Option<&Value>) {
-        let found = self.unplaced_calls.iter().position(|reading| match reading {
-            ParsedCall::Call(call) => Some(call.id.as_str()) == id,
-            ParsedCall::Fault(fault) => fault.id().map(|id| id.as_str()) == id,
-        });
-        if let Some(at) = found {
-            let reading = self.unplaced_calls.remove(at);
-            self.place_parsed_call(reading, raw);
+        if self.is_whole_turn() {
+            self.keep_item(item);
+            self.events.push(ModelStreamEvent::Hosted { kind: kind.to_owned(), item: item.clone() });
         }
     }
 
-    /// Keeps and emits all remaining calls; `raw_of` returns the raw fields to keep with a call.
-    pub(super) fn place_remaining_calls(&mut self, raw_of: impl Fn(&str) -> Option<Value>) {
-        for reading in mem::take(&mut self.unplaced_calls) {
-            let raw = match &reading {
-                ParsedCall::Call(call) => raw_of(call.id.as_str()),
-                ParsedCall::Fault(_) => None,
-            };
-            self.place_parsed_call(reading, raw.as_ref());
-        }
-    }
-
-    fn place_parsed_call(&mut self, reading: ParsedCall, raw: Option<&Value>) {
+    /// Keeps and emits a call, unless it repeats one of the same response. `raw` holds fields to send back with it.
+    pub(super) fn add_call(&mut self, call: ParsedCall, raw: Option<&Value>) {
+        let Some(call) = self.deduplicator.admit(call) else { return };
         // A call that is not kept must not run either.
         if self.is_full() {
             return;
         }
-        match reading {
+        match call {
             ParsedCall::Call(call) => {
-                self.charge_bytes(call.payload.arguments().len());
-                self.keep_piece(TurnContent::Call(call.clone()), raw);
+                if self.charge_bytes(call.payload.arguments().len()) {
+                    self.keep_piece(TurnContent::Call(call.clone()), raw);
+                }
                 self.events.push(ModelStreamEvent::Call(call));
             }
             ParsedCall::Fault(fault) => {
@@ -143,32 +123,61 @@ impl ResponseAccumulator {
         }
     }
 
+    /// Keeps and emits a call outside a response. Only its sender can repeat it, so among many responses each one
+    /// counts.
+    pub(super) fn add_single_call(&mut self, call: ParsedCall) {
+        if !self.is_whole_turn() {
+            self.deduplicator.forget(&call);
+        }
+        self.add_call(call, None);
+    }
+
+    /// Lets the next response use the same ids.
+    pub(super) fn forget_calls(&mut self) {
+        self.deduplicator.clear();
+    }
+
     /// Updates the token usage, if `usage` is an object.
     pub(super) fn update_usage(&mut self, usage: &Value) {
         if usage.is_object() {
-            self.usage.get_or_insert_default().update(self.dialect, usage);
+            self.usage.get_or_insert_default().update(self.turn.dialect(), usage);
         }
     }
 
     /// Sets the end of the response; the first call wins.
     pub(super) fn set_end(&mut self, end: ResponseEnd) {
         match self.state {
-            AccumulatorState::Open => self.state = AccumulatorState::Ending(end),
-            AccumulatorState::Ending(_) | AccumulatorState::Over => {}
+            AccumulatorState::Open if self.is_whole_turn() => self.state = AccumulatorState::Ending(end),
+            AccumulatorState::Open | AccumulatorState::Ending(_) | AccumulatorState::Over => {}
         }
     }
 
-    /// Counts bytes that are kept here or in an ear. Exceeding the limit ends the response.
-    pub(super) fn charge_bytes(&mut self, bytes: usize) {
+    /// Ends the response with the error that `json` reports.
+    pub(super) fn fail(&mut self, json: &Value) {
+        self.set_end(ResponseEnd::Failed(self.turn.dialect().stream_error(json)));
+    }
+
+    /// Counts bytes to keep here or in a decoder. Exceeding the limit ends the response. Returns whether text is kept
+    /// at all.
+    pub(super) fn charge_bytes(&mut self, bytes: usize) -> bool {
         self.kept_bytes = self.kept_bytes.saturating_add(bytes).saturating_add(NODE_BYTES);
         if self.kept_bytes > MAX_KEPT_BYTES {
             self.set_end(ResponseEnd::Failed(ModelError::response_too_long(MAX_KEPT_BYTES)));
         }
+        self.is_whole_turn()
+    }
+
+    /// Counts the bytes of a JSON value like [`charge_bytes`](Self::charge_bytes).
+    pub(super) fn charge_json(&mut self, json: &Value) -> bool {
+        self.charge_bytes(approximate_bytes(json))
+    }
+
+    fn is_whole_turn(&self) -> bool {
+        self.content == AccumulatedContent::WholeTurn
     }
 
     fn keep_piece(&mut self, content: TurnContent, raw: Option<&Value>) {
-        self.charge_bytes(raw.map_or(0, approximate_bytes));
-        if !self.is_full() {
+        if self.charge_bytes(raw.map_or(0, approximate_bytes)) && !self.is_full() {
             self.turn.push(TurnPiece { content, raw: raw.cloned() });
         }
     }
@@ -184,7 +193,6 @@ impl ResponseAccumulator {
 
     /// Takes the events to return to the caller now.
     pub(super) fn take_events(&mut self) -> Vec<ModelStreamEvent> {
-        self.place_remaining_calls(|_| None);
         let mut events = mem::take(&mut self.events);
         match mem::replace(&mut self.state, AccumulatorState::Over) {
             AccumulatorState::Ending(end) => {

@@ -1,13 +1,18 @@
 //! Tests of stream decoding: recorded streams, the decoded events, and the resulting history.
 
 mod anthropic;
+mod anthropic_calls;
+mod call_reader;
 mod chat;
+mod chat_calls;
 mod responses;
+mod responses_calls;
 mod scripted;
 
 use serde_json::Value;
+use tool::{CallId, ToolPayload};
 
-use super::{ModelStreamEvent, ResponseEnd, StreamDecoder};
+use super::{ModelStreamEvent, ParsedCall, ResponseEnd, StreamDecoder};
 use crate::{AssistantTurn, Dialect};
 
 /// Decodes a stream that then ends. Returns the events, one a line, and the turn.
@@ -52,6 +57,35 @@ fn line(event: &ModelStreamEvent) -> String {
         ModelStreamEvent::End(ResponseEnd::CutShort { why }) => format!("cut short: {why}"),
         ModelStreamEvent::End(ResponseEnd::Failed(error)) => {
             format!("failed: {:?} {:?} {error}", error.code, error.retry)
+        }
+    }
+}
+
+/// Describes the results of a reader for a stream that then ends: one line for each result.
+pub(super) fn describe_calls(dialect: Dialect, stream: &[Value]) -> String {
+    let mut reader = dialect.call_reader();
+    let mut readings: Vec<ParsedCall> = stream.iter().flat_map(|json| reader.push(json)).collect();
+    readings.extend(reader.finish());
+    let text = readings.iter().map(call_line).collect::<Vec<_>>().join("\n");
+    // Removes the random part of invented ids, which differs between readers.
+    let (first, rest) = text.split_once("call_toolgate_").unwrap_or((&text, ""));
+    let rest = rest.split("call_toolgate_").filter_map(|id| Some(id.split_once('_')?.1));
+    rest.fold(first.to_owned(), |all, id| all + "call_toolgate_" + id)
+}
+
+fn call_line(reading: &ParsedCall) -> String {
+    match reading {
+        ParsedCall::Call(call) => {
+            let kind = match call.payload {
+                ToolPayload::Function { .. } => "function",
+                ToolPayload::Custom { .. } => "custom",
+                ToolPayload::LocalShell(_) => "shell",
+                ToolPayload::Mcp { .. } => "mcp",
+            };
+            format!("{} {kind} {} {}", call.id, call.name, call.payload.arguments())
+        }
+        ParsedCall::Fault(fault) => {
+            format!("{} fault {fault}", fault.id().map_or("-", CallId::as_str))
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Call reader tests with streams of Chat Completions servers and their deviations.
+//! Call tests with streams of Chat Completions servers and their deviations.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::super::tests::describe_stream;
+use super::describe_calls;
 use crate::Dialect::Chat;
 
 fn chunk(calls: &Value) -> Value {
@@ -17,7 +17,7 @@ fn end(reason: &str) -> Value {
 fn ends(chunks: &[Value]) -> String {
     let mut stream: Vec<Value> = chunks.iter().map(chunk).collect();
     stream.push(end("tool_calls"));
-    describe_stream(Chat, &stream)
+    describe_calls(Chat, &stream)
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn without_an_index_the_id_the_name_or_the_position_decides() {
 
 #[test]
 fn objects_customs_and_function_calls_are_read() {
-    let told = describe_stream(
+    let told = describe_calls(
         Chat,
         &[
             chunk(
@@ -155,10 +155,10 @@ fn a_call_that_is_said_in_both_ways_is_one_call() {
             "tool_calls": [{"index": 0, "id": "a", "type": "function", "function": function(arguments)}]}}]})
     };
     let stream = [both("{\"p\""), both(": 1}"), end("tool_calls")];
-    assert_snapshot!(describe_stream(Chat, &stream), @r#"a function read {"p": 1}"#);
+    assert_snapshot!(describe_calls(Chat, &stream), @r#"a function read {"p": 1}"#);
     let message =
         json!({"function_call": function("{}"), "tool_calls": [{"id": "b", "function": function("{}")}]});
-    assert_snapshot!(describe_stream(Chat, &[json!({"choices": [{"message": message}]})]), @"b function read {}");
+    assert_snapshot!(describe_calls(Chat, &[json!({"choices": [{"message": message}]})]), @"b function read {}");
 }
 
 #[test]
@@ -181,9 +181,9 @@ fn a_cut_stream_leaves_whole_calls_and_faults() {
         json!([{"index": 3, "id": "text", "custom": {"name": "patch", "input": "*** Be"}}]),
     ];
     let mut stream: Vec<Value> = calls.iter().map(chunk).collect();
-    let broken_off = describe_stream(Chat, &stream);
+    let broken_off = describe_calls(Chat, &stream);
     stream.push(end("length"));
-    assert_eq!(describe_stream(Chat, &stream), broken_off);
+    assert_eq!(describe_calls(Chat, &stream), broken_off);
     assert_snapshot!(broken_off, @r#"
     whole function read {"a":1}
     half fault the call of `read` cannot be read at `function.arguments`: the response ended before the call was complete; send it again, in smaller calls if it is long
@@ -197,7 +197,7 @@ fn whole_completions_messages_and_calls_are_read() {
     let call =
         |id: &str| json!({"id": id, "type": "function", "function": {"name": "read", "arguments": "{}"}});
     let message = json!({"role": "assistant", "content": null, "tool_calls": [call("b"), call("c")]});
-    let told = describe_stream(
+    let told = describe_calls(
         Chat,
         &[
             call("a"),
@@ -236,7 +236,7 @@ fn a_known_id_is_an_echo_or_a_fault_but_never_a_second_call() {
         chunk["id"] = json!("completion");
         chunk
     };
-    let told = describe_stream(
+    let told = describe_calls(
         Chat,
         &[
             piece("{\"a\":1}"),
@@ -275,9 +275,9 @@ fn chunks_that_say_nothing_are_passed_over() {
     ];
     for choice in silent {
         let between = json!({ "choices": [choice] });
-        let told = describe_stream(Chat, &[begin.clone(), between.clone(), rest.clone(), end("tool_calls")]);
+        let told = describe_calls(Chat, &[begin.clone(), between.clone(), rest.clone(), end("tool_calls")]);
         assert_eq!(told, r#"c function read {"p":1}"#, "{between}");
     }
     let reason_alone = json!({"choices": [{"finish_reason": "tool_calls"}]});
-    assert_eq!(describe_stream(Chat, &[begin, rest, reason_alone]), r#"c function read {"p":1}"#);
+    assert_eq!(describe_calls(Chat, &[begin, rest, reason_alone]), r#"c function read {"p":1}"#);
 }

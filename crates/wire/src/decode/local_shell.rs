@@ -103,14 +103,14 @@ mod tests {
     use insta::assert_snapshot;
     use serde_json::json;
 
-    use super::super::tests::describe_stream;
+    use super::super::tests::describe_calls;
     use super::*;
     use crate::Dialect::Responses;
 
     #[test]
     fn the_action_is_read() {
         let action = json!({"type": "exec", "command": ["ls", "-l"], "working_directory": "/w", "timeout_ms": 9, "env": {"A": "1"}, "user": null});
-        let told = describe_stream(
+        let told = describe_calls(
             Responses,
             &[
                 json!({"type": ITEM_TYPE, "call_id": "c1", "status": "completed", "action": action}),
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_named_with_its_path() {
         let item = |id: &str, action| json!({"type": ITEM_TYPE, "call_id": id, "action": action});
-        let told = describe_stream(
+        let told = describe_calls(
             Responses,
             &[
                 json!({"type": ITEM_TYPE, "action": {"command": ["ls"]}}),

@@ -49,6 +49,8 @@ pub(super) struct PartialCall {
     pub(super) item_id: Option<String>,
     pub(super) id: Option<String>,
     pub(super) name: String,
+    /// The item as it was when it started, if its fields are kept for the history.
+    pub(super) raw: Option<Value>,
     text: String,
     /// The initial text of the item, used if no delta follows.
     fallback: String,
@@ -60,18 +62,17 @@ pub(super) struct PartialCall {
 impl PartialCall {
     /// Creates a call without id, name and text.
     pub(super) fn new(paths: CallFieldPaths) -> Self {
-        let (name, text, fallback) = (String::new(), String::new(), String::new());
-        let (index, item_id, id, first_fault) = (None, None, None, None);
         Self {
             paths,
-            index,
-            item_id,
-            id,
-            name,
-            text,
-            fallback,
+            index: None,
+            item_id: None,
+            id: None,
+            name: String::new(),
+            raw: None,
+            text: String::new(),
+            fallback: String::new(),
             scanner: ObjectScanner::default(),
-            first_fault,
+            first_fault: None,
             ended: false,
         }
     }

@@ -1,9 +1,9 @@
-//! Call reader tests with items, streams and whole responses of the Responses API.
+//! Call tests with items, streams and whole responses of the Responses API.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::super::tests::describe_stream;
+use super::describe_calls;
 use crate::Dialect::Responses;
 
 fn added(at: u64, item: &Value) -> Value {
@@ -22,7 +22,7 @@ fn call(at: u64, arguments: &str) -> Value {
 
 #[test]
 fn bare_items_are_calls() {
-    let told = describe_stream(
+    let told = describe_calls(
         Responses,
         &[
             call(1, r#"{"a":1}"#),
@@ -44,7 +44,7 @@ fn bare_items_are_calls() {
 
 #[test]
 fn what_cannot_be_read_is_named_with_its_path() {
-    let told = describe_stream(
+    let told = describe_calls(
         Responses,
         &[
             json!({"type": "function_call", "name": "x", "arguments": "{}"}),
@@ -67,7 +67,7 @@ fn what_cannot_be_read_is_named_with_its_path() {
 
 #[test]
 fn the_finished_item_counts_and_is_reported_once() {
-    let told = describe_stream(
+    let told = describe_calls(
         Responses,
         &[
             json!({"type": "response.created", "response": {"object": "response", "output": []}}),
@@ -86,7 +86,7 @@ fn the_finished_item_counts_and_is_reported_once() {
 #[test]
 fn deltas_are_used_where_no_finished_item_comes() {
     let custom = json!({"type": "custom_tool_call", "id": "ctc", "call_id": "c9", "name": "p", "input": ""});
-    let told = describe_stream(
+    let told = describe_calls(
         Responses,
         &[
             added(0, &call(0, "")),
@@ -118,7 +118,7 @@ fn deltas_are_used_where_no_finished_item_comes() {
 fn a_finished_item_without_arguments_keeps_the_streamed_ones() {
     let done = json!({"type": "response.output_item.done", "item": call(0, "")});
     let completed = json!({"type": "response.completed", "response": {"output": []}});
-    let told = describe_stream(
+    let told = describe_calls(
         Responses,
         &[added(0, &call(0, "")), delta(0, r#"{"a":1}"#), done, added(1, &call(1, "")), completed],
     );
@@ -132,7 +132,7 @@ fn a_finished_item_without_arguments_keeps_the_streamed_ones() {
 fn a_whole_response_is_read() {
     let response =
         json!({"object": "response", "output": [{"type": "message"}, call(1, "{}"), call(2, "[]")]});
-    assert_snapshot!(describe_stream(Responses, &[response]), @r"
+    assert_snapshot!(describe_calls(Responses, &[response]), @r"
     call_1 function read {}
     call_2 function read []
     ");
