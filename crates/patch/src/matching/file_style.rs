@@ -281,8 +281,7 @@ impl<'a> StyleTransfer<'a> {
             .filter(|_| EnginePart::LevelledLine.is_on());
         let levelled = level.map(|(_, theirs)| indentation(theirs).to_owned() + line.trim_start());
         let unclear = !is_blank(line) && !self.has_clear_depth(line) && EnginePart::UnclearDepth.is_on();
-        let moved = self.reindent_moved_line(line).filter(|_| EnginePart::MovedLine.is_on());
-        let indented = match (moved.or(levelled), self.shift.apply(line)) {
+        let indented = match (levelled, self.shift.apply(line)) {
             (Some(line), _) => line,
             (None, Some(line)) if !unclear => line,
             (None, _) => {
@@ -334,14 +333,6 @@ impl<'a> StyleTransfer<'a> {
             self.patch_indents.first().filter(|level| self.patch_indents.iter().all(|other| other == *level));
         whole
             && only.is_none_or(|level| self.patch_indents.len() > 1 && indentation(line).len() > level.len())
-    }
-
-    /// Returns a moved line, which is removed in one place and added in another, with its original indentation.
-    fn reindent_moved_line(&self, line: &str) -> Option<String> {
-        let mut same =
-            self.removed_pairs.iter().filter(|(ours, theirs)| *ours == line && *ours != theirs.trim_end());
-        let (_, theirs) = same.next()?;
-        same.next().is_none().then(|| indentation(theirs).to_owned() + line.trim_start())
     }
 
     fn respell_chars(&self, text: &str) -> String {

@@ -4,7 +4,7 @@ use super::candidate::{HunkCandidate, MatchPass, find_contiguous};
 use super::fuzzy::find_fuzzy;
 use super::header::{block_end, find_headers, header_spans};
 use super::header_choice::FULL_CONTEXT_LINES;
-use super::header_scope::{is_placed_by_block, keep_below_headers};
+use super::header_scope::keep_below_headers;
 use super::insertion::find_insertion;
 use super::line_compare::{LineLikeness, is_blank};
 use super::line_edits::DoubtReason;
@@ -111,7 +111,7 @@ pub(super) fn find_hunk(
     if hunk.at_end && !fits.iter().any(|fit| is_at_end(text, fit)) && EnginePart::NotAtEnd.is_on() {
         return Err(PlacementMiss::NotAtEnd(fits[0].first_line()));
     }
-    check_only_candidate(text, hunk, narrow_candidates(text, hunk, fits, &is_below_header), &is_below_header)
+    check_only_candidate(text, hunk, narrow_candidates(text, hunk, fits), &is_below_header)
 }
 
 /// Returns true if only empty lines follow the place.
@@ -375,21 +375,17 @@ fn decide_applied(
     }
 }
 
-/// Narrows `fits` by the hunk's header, end-of-file mark and line number, if any fit satisfies them.
+/// Narrows `fits` by the hunk's end-of-file mark and line number, if any fit satisfies them.
 fn narrow_candidates(
     text: &DecodedText<'_>,
     hunk: &Hunk,
     mut fits: Vec<HunkCandidate>,
-    is_below_header: &dyn Fn(usize) -> bool,
 ) -> Vec<HunkCandidate> {
     let mut keep = |part: EnginePart, is: &dyn Fn(&HunkCandidate) -> bool| {
         if fits.len() > 1 && fits.iter().any(is) && part.is_on() {
             fits.retain(is);
         }
     };
-    keep(EnginePart::NarrowByBlock, &|fit| {
-        is_below_header(fit.first_line()) && is_placed_by_block(text, hunk, fit)
-    });
     if hunk.at_end || ends_with_the_file(hunk) {
         keep(EnginePart::NarrowByEnd, &|fit| fit.pass == MatchPass::Exact && is_at_end(text, fit));
     }

@@ -7,7 +7,7 @@ use super::header::{
     block_end, continues_block, find_headers, find_known_headers, header_reach, header_spans,
     starts_next_block,
 };
-use super::header_choice::{choose_in_section, has_context_lines, has_full_context};
+use super::header_choice::{has_context_lines, has_full_context};
 use super::line_compare::is_blank;
 use super::rivals::likely_places;
 use crate::decoded_text::DecodedText;
@@ -31,11 +31,6 @@ pub(super) fn keep_below_headers(
 ) -> Result<Vec<HunkCandidate>, PlacementMiss> {
     let headers = innermost_header_lines(text, hunk, innermost);
     let (Some(header), Some(first)) = (headers.first(), fits.first()) else { return Ok(fits) };
-    if let Some(fit) = choose_in_section(text, hunk, &headers, &fits)
-        && EnginePart::SoleInSection.is_on()
-    {
-        return Ok(vec![fit]);
-    }
     let spans = header_spans(text, &headers, header_reach);
     if !text.budget().spend(spans.len().saturating_mul(fits.len())) {
         return Err(PlacementMiss::BudgetExhausted);
@@ -71,7 +66,7 @@ pub(super) fn keep_below_headers(
 
 /// Returns true if the block that `fit` begins in can identify the place of `hunk`. A hunk of empty lines occurs
 /// anywhere. So does one that begins with the end of the block and has no context after its change.
-pub(super) fn is_placed_by_block(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
+fn is_placed_by_block(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
     let ends = continues_block(text.line(fit.first_line()));
     !hunk.old_lines().all(is_blank) && (!ends || has_context_lines(text, hunk, fit, 1))
 }
