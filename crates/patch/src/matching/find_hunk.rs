@@ -162,6 +162,20 @@ fn judge_applied(
         }
         return Some(decide_applied(hunk, fits, applied_at, is_below_header));
     }
+    judge_unproven(text, hunk, applied_at, is_below_header)
+}
+
+/// Judges a hunk whose new lines stand at `applied_at` but are too few to prove that it is applied. Returns `None` if
+/// that says nothing.
+fn judge_unproven(
+    text: &DecodedText<'_>,
+    hunk: &Hunk,
+    applied_at: &[usize],
+    is_below_header: &dyn Fn(usize) -> bool,
+) -> Option<Result<HunkSearchResult, PlacementMiss>> {
+    let length = hunk.new_lines().count();
+    let overlaps = |from: usize, to: usize| applied_at.iter().any(|at| *at < to && from < at + length);
+    let on_it = |fit: &HunkCandidate| overlaps(fit.first_line(), fit.end_line());
     // A hunk that still fits at the place of its new lines has been applied.
     let fits = find_contiguous(text, hunk, LineLikeness::Exact, MatchPass::Exact);
     if !text.budget().spend(fits.len().saturating_mul(applied_at.len())) {
