@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
+use crate::engine_part::EnginePart;
 use crate::matching::{HunkPlacement, LineEdits, has_alphanumeric, has_rival_outside, place_hunks};
 use crate::rewrite::{LineEndPolicy, rewrite_text};
 
@@ -18,6 +19,7 @@ pub(crate) fn was_applied_before(text: &DecodedText<'_>, hunks: &[Hunk], endings
     }
     // This search has its own share of the budget: a refused patch is told the reason, not that the search took long.
     text.budget().with_share(|part| reapplies_after_revert(&text.clone().with_budget(part), hunks, endings))
+        && EnginePart::AppliedReverted.is_on()
 }
 
 fn reapplies_after_revert(text: &DecodedText<'_>, hunks: &[Hunk], endings: LineEndPolicy) -> bool {

@@ -64,7 +64,7 @@ pub(crate) enum TextCodecError {
     )]
     Lossy(&'static str),
     #[error(
-        "has bytes that are UTF-8 and bytes that are not, so nobody can tell how to write {0:?}; leave that out, or make the file UTF-8 first"
+        "has bytes that are UTF-8 and bytes that are not, so it is unclear how to write {0:?}; leave that out, or make the file UTF-8 first"
     )]
     Mixed(char),
     #[error("is encoded as {0}, which has no {1:?}; leave that out, or convert the file to UTF-8 first")]

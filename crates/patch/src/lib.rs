@@ -6,6 +6,7 @@ mod decoded_text;
 mod diff;
 mod disk;
 mod edit;
+mod engine_part;
 mod fault;
 mod file_tree;
 mod git_blob;
@@ -27,6 +28,9 @@ pub use disk::{
     AccessCheck, CommitMilestone, DiskTree, FileAccess, RecoveredCommit, RecoveryOutcome, recover,
 };
 pub use edit::{EditAction, FileEdit, Hunk, HunkLine, ParsedPatch, UpdateTarget};
+#[cfg(feature = "ablation")]
+#[doc(hidden)]
+pub use engine_part::{EnginePart, switches};
 pub use fault::{PatchFailure, PatchFault};
 pub use file_tree::{
     CommitStep, FileLookup, FileRefusal, FileTree, FileVersion, FoundFile, MemoryTree, NewFile, SymbolicLink,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::decoded_text::TextCodecError;
 use crate::edit::{EditAction, FileEdit, Hunk, ParsedPatch, UpdateTarget};
+use crate::engine_part::EnginePart;
 use crate::fault::{PatchFailure, PatchFault};
 use crate::file_tree::{CommitStep, FileLookup, FileTree, FileVersion, NewFile, SymbolicLink};
 use crate::git_blob::matches_blob_id;
@@ -248,7 +249,9 @@ impl<'a> PlanBuilder<'a> {
         executable: Option<bool>,
     ) -> Result<(), PatchFaults> {
         let file = &mut self.files[index];
-        if let Some(line) = file.now.as_ref().and_then(|now| find_elision(content, &now.bytes)) {
+        if let Some(line) = file.now.as_ref().and_then(|now| find_elision(content, &now.bytes))
+            && EnginePart::Elision.is_on()
+        {
             let what = format!(
                 "would lose the lines that `{line}` stands for, since all of it is replaced; write them out, or send only what changes"
             );

@@ -7,6 +7,7 @@ use similar::{ChangeTag, TextDiff};
 use crate::applied_before::was_applied_before;
 use crate::decoded_text::{DecodedText, SEARCHED_BYTES_PER_STEP};
 use crate::edit::{Hunk, HunkLine};
+use crate::engine_part::EnginePart;
 use crate::matching::{HunkPlacement, MatchPass, PlacementMiss, place_hunks};
 use crate::rewrite::{LineEndPolicy, rewrite_text};
 
@@ -38,13 +39,14 @@ pub(crate) fn replace_text(
     }
     let mut places: Vec<usize> = whole.match_indices(&old).map(|(at, _)| at).collect();
     if !all && let [at] = *places {
-        places.extend(find_overlapping(whole, at, &old));
+        places.extend(find_overlapping(whole, at, &old).filter(|_| EnginePart::Overlapping.is_on()));
     }
     let line = |at: usize| text.line_at_byte(at);
     if let [at] = *places
         && !all
         && !is_already_replaced(whole, at, &old, &new)
         && let Some(doubt) = describe_split_word(whole, at, &old)
+        && EnginePart::SplitWord.is_on()
     {
         return Err(PlacementMiss::Doubtful(line(at), doubt));
     }
@@ -53,28 +55,7 @@ pub(crate) fn replace_text(
             .then_some(ReplaceOutcome::AlreadyApplied)
             .ok_or(PlacementMiss::Absent),
         [] => replace_by_lines(text, &old, &new),
-        // Another empty line beside an existing one may be meant.
-        [at] if old != new && new.trim() == old.trim() && is_already_replaced(whole, *at, &old, &new) => {
-            Err(PlacementMiss::RepeatsNeighbour(line(*at)))
-        }
-        [at] if is_already_replaced(whole, *at, &old, &new) => Ok(ReplaceOutcome::AlreadyApplied),
-        // Text that is only extended stands there before and after, and the file may end without a newline.
-        [_] if new.contains(old.trim_end()) && is_applied(text, &hunk_from_texts(&old, &new)) => {
-            Ok(ReplaceOutcome::AlreadyApplied)
-        }
-        // A text of several lines does not occur by chance: the replacement may already be applied.
-        [at] if old.lines().count() > 2
-            && new.lines().count() > 2
-            && find_elsewhere(whole, *at, &old, &new).is_some() =>
-        {
-            Err(PlacementMiss::Ambiguous(
-                [*at].into_iter().chain(find_elsewhere(whole, *at, &old, &new)).map(line).collect(),
-            ))
-        }
-        [at] => {
-            let replaced = [&whole[..*at], &new, &whole[at + old.len()..]].concat();
-            Ok(ReplaceOutcome::Replaced(replaced, vec![(line(*at), MatchPass::Exact)]))
-        }
+        [at] => replace_only_place(text, *at, &old, &new),
         some if all && some.iter().all(|at| is_already_replaced(whole, *at, &old, &new)) => {
             Ok(ReplaceOutcome::AlreadyApplied)
         }
@@ -84,6 +65,42 @@ pub(crate) fn replace_text(
         }
         some => Err(PlacementMiss::Ambiguous(some.iter().map(|at| line(*at)).collect())),
     }
+}
+
+/// Replaces the only occurrence of `old`, at the byte `at`, unless it may already be replaced.
+fn replace_only_place(
+    text: &DecodedText<'_>,
+    at: usize,
+    old: &str,
+    new: &str,
+) -> Result<ReplaceOutcome, PlacementMiss> {
+    let (whole, line) = (text.as_str(), text.line_at_byte(at));
+    if is_already_replaced(whole, at, old, new) {
+        // Another empty line beside an existing one may be meant.
+        let adds_blanks = old != new && new.trim() == old.trim();
+        return if adds_blanks {
+            Err(PlacementMiss::RepeatsNeighbour(line))
+        } else {
+            Ok(ReplaceOutcome::AlreadyApplied)
+        };
+    }
+    // Text that is only extended stands there before and after, and the file may end without a newline.
+    if new.contains(old.trim_end())
+        && is_applied(text, &hunk_from_texts(old, new))
+        && EnginePart::AppliedExtension.is_on()
+    {
+        return Ok(ReplaceOutcome::AlreadyApplied);
+    }
+    // A text of several lines does not occur by chance: the replacement may already be applied.
+    if old.lines().count() > 2
+        && new.lines().count() > 2
+        && let Some(elsewhere) = find_elsewhere(whole, at, old, new)
+        && EnginePart::TextElsewhere.is_on()
+    {
+        return Err(PlacementMiss::Ambiguous(vec![line, text.line_at_byte(elsewhere)]));
+    }
+    let replaced = [&whole[..at], new, &whole[at + old.len()..]].concat();
+    Ok(ReplaceOutcome::Replaced(replaced, vec![(line, MatchPass::Exact)]))
 }
 
 /// Returns `old` and `new` without a byte order mark, and with the line ends of the file.
@@ -200,7 +217,9 @@ fn replace_by_lines(text: &DecodedText<'_>, old: &str, new: &str) -> Result<Repl
     }
     match placed {
         Ok(placed) => match placed.into_iter().next() {
-            Some(HunkPlacement::Placed(MatchPass::Trailing, _)) if moves_line(&hunk) => {
+            Some(HunkPlacement::Placed(MatchPass::Trailing, _))
+                if moves_line(&hunk) && EnginePart::MovesLine.is_on() =>
+            {
                 Err(PlacementMiss::Absent)
             }
             Some(HunkPlacement::Placed(pass, line_edits)) => {

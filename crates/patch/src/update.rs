@@ -7,6 +7,7 @@ use crate::applied_before::was_applied_before;
 use crate::byte_exact::{apply_exactly, changes_only_line_ends, is_result_present, may_be_applied};
 use crate::decoded_text::{DecodedText, strip_bom};
 use crate::edit::{FileEdit, Hunk, HunkLine};
+use crate::engine_part::EnginePart;
 use crate::fault::PatchFault;
 use crate::git_blob::matches_blob_id;
 use crate::line_index::SearchBudget;
@@ -178,7 +179,7 @@ fn apply_placed(
     let whole = rewrite_text(text, &all_edits, endings);
     if all_edits.len() < hunks.len() {
         let misses = find_revived_hunks(text, &text.with_content(whole.clone()), hunks, placed);
-        if !misses.is_empty() {
+        if !misses.is_empty() && EnginePart::Revived.is_on() {
             return Err(misses);
         }
     }
@@ -275,8 +276,10 @@ fn apply_by_number(
         return Some(((bytes.to_vec(), Vec::new()), true));
     }
     let blob_matches = blob_ids.is_some_and(|(old, _)| matches_blob_id(bytes, old));
-    let done = apply_exactly(bytes, hunks, blob_matches, budget)?;
-    Some((done, blob_matches || !may_be_applied(bytes, hunks, budget)))
+    let done = apply_exactly(bytes, hunks, blob_matches, budget).filter(|_| EnginePart::ByteExact.is_on())?;
+    let doubtful =
+        !blob_matches && may_be_applied(bytes, hunks, budget) && EnginePart::DoubtfulNumber.is_on();
+    Some((done, !doubtful))
 }
 
 fn placed_edits(placed: &HunkPlacement) -> Option<(MatchPass, &LineEdits)> {
@@ -325,5 +328,5 @@ fn apply_in_turn(
         places.extend(landed_with_passes(pass, line_edits));
         text = text.with_content(rewrite_text(&text, &[line_edits], endings));
     }
-    Some((text.as_str().to_owned(), places))
+    EnginePart::InTurn.is_on().then(|| (text.as_str().to_owned(), places))
 }

@@ -249,17 +249,22 @@ impl PatchWork {
         for change in &plan.changes {
             record_change(&edit_tracker, &disk, change);
         }
-        let host_file_notes = plan.listed_changes().filter_map(|change| {
-            let real = permit.read_scope().real_path(&cx.cwd().join(&change.path));
-            Some(permit.host_file(&real)?.describe_change(&spelling.original_path(&change.path)))
-        });
-        let host_file_notes: Vec<String> = host_file_notes.collect();
         let left = plan.changes.iter().filter(|change| change.after.is_some());
         let private_files = PrivateFiles::among(left.map(|change| change.path.as_str()), permit.read_scope());
         let notes: Vec<String> =
             stale.iter().map(|path| stale_note(path)).chain(private_files.note_lines()).collect();
+        let host_file_notes = host_file_notes(&plan, &permit, cx.cwd(), &spelling);
         Ok(build_output(&spelling.restore_plan(&plan), called_as, &notes, &host_file_notes))
     }
+}
+
+/// Returns a note for each changed file that has an effect on the user's machine.
+fn host_file_notes(plan: &PatchPlan, permit: &Permit, cwd: &Path, spelling: &PathSpelling) -> Vec<String> {
+    let note = |change: &FileChange| {
+        let real = permit.read_scope().real_path(&cwd.join(&change.path));
+        Some(permit.host_file(&real)?.describe_change(&spelling.original_path(&change.path)))
+    };
+    plan.listed_changes().filter_map(note).collect()
 }
 
 /// Returns the reason for refusing `steps` if they would turn a directory into a git directory.

@@ -1,13 +1,15 @@
 //! Benchmark of edits: counts how many damaged patches of real changes land right, are refused, or land wrong.
 //!
 //! `cargo bench -p toolgate-patch --bench edits -- [--quick] [--cases N] [--case NUMBER] [--seed S] [--show KIND
-//! [--wrong]] [--again] [--no-peers] [--git DIR]…`
+//! [--wrong]] [--again] [--no-peers] [--git DIR]…`. With `--features ablation`, also `--ablate`.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
     reason = "a benchmark reads, runs peers and prints"
 )]
 
+#[cfg(feature = "ablation")]
+mod ablation;
 mod case_draft;
 mod case_printer;
 mod cases;
@@ -48,6 +50,9 @@ struct EditBenchOptions {
     /// Shows only cases that landed wrong.
     only_wrong: bool,
     peers: bool,
+    /// Judges each case again without each part of the engine.
+    #[cfg(feature = "ablation")]
+    ablate: bool,
     /// Git repositories to take changes from, instead of packages.
     repositories: Vec<PathBuf>,
 }
@@ -69,6 +74,8 @@ fn main() -> ExitCode {
     let maker = CaseMaker { histories: &histories, seed: wish.seed };
     let mut report = EditBenchReport::default();
     let mut unified = Vec::new();
+    #[cfg(feature = "ablation")]
+    let mut ablation = ablation::AblationReport::default();
     for number in wish.numbers() {
         let Some(case) = maker.case(number) else {
             report.left_out += 1;
@@ -77,6 +84,10 @@ fn main() -> ExitCode {
         let began = Instant::now();
         let (verdict, again) = case.judge();
         report.times.push((began.elapsed(), number));
+        #[cfg(feature = "ablation")]
+        if wish.ablate {
+            ablation.count(&case, (&verdict, again.as_ref()));
+        }
         if wish.shows(&case, &verdict) {
             case_printer::print_case(number, &case, &verdict);
         }
@@ -90,6 +101,10 @@ fn main() -> ExitCode {
         report.count_again(again.as_ref());
     }
     report.print();
+    #[cfg(feature = "ablation")]
+    if wish.ablate {
+        println!("\n{}", ablation.table());
+    }
     if wish.peers && wish.show.is_none() && wish.case.is_none() {
         let step = unified.len().div_ceil(PEERS).max(1);
         let sample: Vec<EditCase> =
@@ -123,6 +138,8 @@ fn wish() -> Result<EditBenchOptions, String> {
         again: false,
         only_wrong: false,
         peers: true,
+        #[cfg(feature = "ablation")]
+        ablate: false,
         repositories: Vec::new(),
     };
     let mut arguments = std::env::args().skip(1);
@@ -133,6 +150,8 @@ fn wish() -> Result<EditBenchOptions, String> {
             "--quick" => wish.cases = QUICK,
             "--again" => wish.again = true,
             "--wrong" => wish.only_wrong = true,
+            #[cfg(feature = "ablation")]
+            "--ablate" => wish.ablate = true,
             "--no-peers" => wish.peers = false,
             "--cases" => wish.cases = value()?.parse().map_err(|_| "--cases needs a number")?,
             "--case" => wish.case = Some(value()?.parse().map_err(|_| "--case needs a number")?),

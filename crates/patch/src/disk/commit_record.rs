@@ -205,7 +205,7 @@ impl RecordStore {
         let dir = syscalls::open_dir(rustix::fs::CWD, path, SymlinkPolicy::Follow)?;
         let status = syscalls::status_of_fd(dir.as_fd())?;
         if status.owner != effective_uid() || status.mode.intersects(GROUP_AND_OTHERS) {
-            let what = "it must belong to this user, and nobody else may enter";
+            let what = "it must belong to this user, and no other user may have access";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
         }
         let real_path = syscalls::real_path(dir.as_fd())?;
@@ -305,7 +305,7 @@ impl RecordStore {
             .map_err(|errno| read_error(errno.into()))?;
         let status = syscalls::status_of_fd(fd.as_fd()).map_err(|errno| read_error(errno.into()))?;
         if status.kind != FileType::RegularFile || status.owner != effective_uid() || status.hard_links != 1 {
-            return Err("somebody else wrote it".to_owned());
+            return Err("another user may have written it".to_owned());
         }
         let mut bytes = Vec::new();
         File::from(fd).take(MAX_RECORD_BYTES).read_to_end(&mut bytes).map_err(read_error)?;

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::candidate::{HunkCandidate, MatchPass};
 use super::line_compare::{fold_line, is_blank, line_similarity};
 use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
+use crate::engine_part::EnginePart;
 
 /// The cost of a file line that is not in the hunk.
 const UNMATCHED_LINE_COST: f64 = 0.25;
@@ -85,12 +87,6 @@ impl<'a> HunkAligner<'a> {
         (strict, taken): (bool, &[HunkCandidate]),
     ) -> Option<(f64, HunkCandidate)> {
         let olds = &self.olds;
-        // A removed line cannot be removed twice. A hunk that only adds must land elsewhere.
-        let removes_lines = olds.iter().any(|old| old.is_removed);
-        let is_taken = |row: usize, at: usize| {
-            (!strict || olds[row].is_removed || !removes_lines)
-                && taken.iter().any(|fit| fit.positions.contains(&Some(at)))
-        };
         let start = usize::try_from(offset - MAX_DRIFT_LINES.cast_signed()).unwrap_or(0);
         let end = (offset + (olds.len() + MAX_DRIFT_LINES).cast_signed())
             .max(0)
@@ -103,7 +99,37 @@ impl<'a> HunkAligner<'a> {
         }
         let folds: Vec<Cow<'_, str>> = (start..end).map(|at| fold_line(self.text.line(at))).collect();
         let score_at = |row: usize, column: usize| self.line_score(&olds[row], &folds[column], strict);
-        let (rows, width) = (olds.len() + 1, end - start + 1);
+        let steps = self.best_steps(start..end, (strict, taken), score_at)?;
+        let (mut positions, matched_weight) = trace_back(&steps, end - start + 1, |row, column| {
+            (start + column, score_at(row, column) * olds[row].weight)
+        });
+        if strict {
+            match_reworded_lines(olds, &mut positions);
+        }
+        let total_weight: f64 = olds.iter().map(|old| old.weight).sum();
+        let found = positions.iter().any(Option::is_some);
+        found.then_some((
+            matched_weight / total_weight,
+            HunkCandidate { pass: MatchPass::Fuzzy, positions, doubt: None },
+        ))
+    }
+
+    /// Fills the alignment table of the hunk and the file's `lines`. Returns the best step to each cell. `score_at`
+    /// compares an old line with one of `lines`.
+    fn best_steps(
+        &self,
+        lines: Range<usize>,
+        (strict, taken): (bool, &[HunkCandidate]),
+        score_at: impl Fn(usize, usize) -> f64,
+    ) -> Option<Vec<AlignStep>> {
+        let olds = &self.olds;
+        // A removed line cannot be removed twice. A hunk that only adds must land elsewhere.
+        let removes_lines = olds.iter().any(|old| old.is_removed);
+        let is_taken = |row: usize, at: usize| {
+            (!strict || olds[row].is_removed || !removes_lines)
+                && taken.iter().any(|fit| fit.positions.contains(&Some(at)))
+        };
+        let (rows, width) = (olds.len() + 1, lines.len() + 1);
         let mut best = vec![0.0_f64; rows * width];
         let mut steps = vec![AlignStep::Begin; rows * width];
         for row in 1..rows {
@@ -122,7 +148,7 @@ impl<'a> HunkAligner<'a> {
                     if passed > choice.0 {
                         choice = (passed, AlignStep::SkipFile);
                     }
-                    let at = start + column - 1;
+                    let at = lines.start + column - 1;
                     let same =
                         best[(row - 1) * width + column - 1] + score_at(row - 1, column - 1) * old.weight;
                     if same >= choice.0 && !is_taken(row - 1, at) {
@@ -132,22 +158,7 @@ impl<'a> HunkAligner<'a> {
                 (best[row * width + column], steps[row * width + column]) = choice;
             }
         }
-        let score = best[rows * width - 1];
-        if !score.is_finite() {
-            return None;
-        }
-        let (mut positions, matched_weight) = trace_back(&steps, width, |row, column| {
-            (start + column, score_at(row, column) * olds[row].weight)
-        });
-        if strict {
-            match_reworded_lines(olds, &mut positions);
-        }
-        let total_weight: f64 = olds.iter().map(|old| old.weight).sum();
-        let found = positions.iter().any(Option::is_some);
-        found.then_some((
-            matched_weight / total_weight,
-            HunkCandidate { pass: MatchPass::Fuzzy, positions, doubt: None },
-        ))
+        best[rows * width - 1].is_finite().then_some(steps)
     }
 
     /// Returns the similarity of an old line and a file line. In strict mode a removed line must be equal. An empty
@@ -208,6 +219,7 @@ fn match_reworded_lines(olds: &[OldLine<'_>], positions: &mut [Option<usize>]) {
             && before + 2 == after
             && !olds[row].is_removed
             && !olds[row].folded.is_empty()
+            && EnginePart::RewordedLines.is_on()
         {
             positions[row] = Some(before + 1);
         }

@@ -6,6 +6,7 @@ use super::fuzzy::MIN_SHARE;
 use super::line_compare::{LineLikeness, indentation, is_blank};
 use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
+use crate::engine_part::EnginePart;
 
 /// This many alphanumeric lines that now stand side by side prove that the lines between them were removed.
 const MIN_JOINED_LINES: usize = 2;
@@ -14,7 +15,8 @@ const MIN_JOINED_LINES: usize = 2;
 /// false. `fit`: the hunks match at their numbers.
 pub(crate) fn are_all_applied(text: &DecodedText<'_>, hunks: &[Hunk], fit: bool) -> bool {
     hunks.iter().all(is_expressed_by_lines)
-        && (are_applied_by_number(text, hunks) || !fit && are_applied_in_order(text, hunks))
+        && (are_applied_by_number(text, hunks) && EnginePart::AppliedByNumber.is_on()
+            || !fit && are_applied_in_order(text, hunks) && EnginePart::AppliedInOrder.is_on())
 }
 
 /// Returns true if the lines of a hunk express its whole change, so that it changes no line ends.

@@ -10,6 +10,7 @@ use super::line_compare::indentation;
 use super::line_edits::LineEdits;
 use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
+use crate::engine_part::EnginePart;
 
 /// The maximum number of unplaced hunks to report.
 const MAX_REPORTED_MISSES: usize = 20;
@@ -71,8 +72,9 @@ pub(crate) fn place_hunks(
                     core.is_some_and(|(start, end)| start < other.1 && other.0 < end)
                 };
                 let twice = core.is_some_and(|core| cores.contains(&core))
-                    && hunks[..index].iter().any(|other| other.lines == hunk.lines);
-                if twice || cores.iter().any(collides) {
+                    && hunks[..index].iter().any(|other| other.lines == hunk.lines)
+                    && EnginePart::SameChange.is_on();
+                if twice || cores.iter().any(collides) && EnginePart::Overlap.is_on() {
                     misses.push((index, PlacementMiss::OverlapsHunk(core.map_or(0, |core| core.0))));
                 }
                 cores.extend(core);
@@ -113,18 +115,22 @@ fn contradictions(
             done = done.max(*at);
         }
         let Some((_, fit)) = places.next_if(|(at, _)| *at == index) else { continue };
-        let before = fit.first_line() < last && fit.pass > MatchPass::Trailing
-            || fit.first_line() < done
-            || fit.first_line() > later[index]
-            || numbered.is_some_and(|above| is_misnumbered(hunks, above, (index, fit)));
+        let before =
+            fit.first_line() < last && fit.pass > MatchPass::Trailing && EnginePart::OrderInexact.is_on()
+                || (fit.first_line() < done || fit.first_line() > later[index])
+                    && EnginePart::OrderApplied.is_on()
+                || numbered.is_some_and(|above| is_misnumbered(hunks, above, (index, fit)))
+                    && EnginePart::OrderNumbers.is_on();
         last = last.max(fit.first_line());
         if numbered.is_none_or(|(_, above)| above.first_line() < fit.first_line()) {
             numbered = Some((index, fit));
         }
         match find_removed_context(text, hunks, &removers, (index, fit)) {
-            Some(at) => misses.push((index, PlacementMiss::OverlapsHunk(at))),
-            None if before => misses.push((index, PlacementMiss::OutOfOrder(fit.first_line()))),
-            None => {}
+            Some(at) if EnginePart::RemovedContext.is_on() => {
+                misses.push((index, PlacementMiss::OverlapsHunk(at)));
+            }
+            Some(_) | None if before => misses.push((index, PlacementMiss::OutOfOrder(fit.first_line()))),
+            Some(_) | None => {}
         }
     }
     misses
@@ -235,8 +241,9 @@ fn choose_by_header(text: &DecodedText<'_>, hunks: &[Hunk], results: &mut [HunkS
     for (index, (hunk, found)) in hunks.iter().zip(results.iter_mut()).enumerate() {
         let HunkSearchResult::Candidates(fits) = found else { continue };
         let alone = seen.get(&hunk.old_lines().collect::<Vec<_>>()) == Some(&1);
-        let top = || choose_file_start(hunk, fits).filter(|_| index == 0);
-        if let Some(fit) = top().or_else(|| choose_nearest(text, hunk, fits, from)).filter(|_| alone) {
+        let top = || choose_file_start(hunk, fits).filter(|_| index == 0 && EnginePart::FileStart.is_on());
+        let nearest = || choose_nearest(text, hunk, fits, from).filter(|_| EnginePart::NearestBelow.is_on());
+        if let Some(fit) = top().or_else(nearest).filter(|_| alone) {
             *fits = vec![fit];
             chose = true;
         }
@@ -282,7 +289,10 @@ fn narrow_by_order(hunks: &[Hunk], results: &mut [HunkSearchResult]) {
     let open = results
         .iter_mut()
         .filter_map(|found| if let HunkSearchResult::Candidates(fits) = found { Some(fits) } else { None });
-    for (fits, (low, high)) in open.zip(bounds) {
+    for (fits, (low, high)) in open.zip(bounds).filter(|(fits, _)| fits.len() > 1) {
+        if !EnginePart::NarrowByOrder.is_on() {
+            continue;
+        }
         fits.retain(|fit| low.first_line() <= fit.first_line() && fit.first_line() <= high.first_line());
     }
 }

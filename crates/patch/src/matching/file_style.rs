@@ -9,6 +9,7 @@ use super::line_compare::{ascii_equivalent, fold_line, indentation, is_blank};
 use super::line_edits::DoubtReason;
 use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
+use crate::engine_part::EnginePart;
 
 /// This many lines make a habit.
 const MIN_HABIT_LINES: usize = 2;
@@ -224,7 +225,8 @@ impl<'a> StyleTransfer<'a> {
             let shift = style
                 .sign_shift
                 .clone()
-                .or(style.tab_shift.clone().filter(|_| flat))
+                .filter(|_| EnginePart::SignShift.is_on())
+                .or(style.tab_shift.clone().filter(|_| flat && EnginePart::TabShift.is_on()))
                 .unwrap_or(IndentShift::None);
             let (removed_pairs, patch_indents) = (Vec::new(), Vec::new());
             return Ok(Self {
@@ -238,8 +240,8 @@ impl<'a> StyleTransfer<'a> {
             });
         }
         let shift = match find_sign_shift(text, hunk, fit) {
-            Some(shift) => Some(shift),
-            None => IndentShift::from_pairs(matched_lines(text, hunk, fit)),
+            Some(shift) if EnginePart::SignShift.is_on() => Some(shift),
+            Some(_) | None => IndentShift::from_pairs(matched_lines(text, hunk, fit)),
         };
         let shift =
             shift.ok_or("the patch is indented in another way than the file, and not the same all over")?;
@@ -275,22 +277,25 @@ impl<'a> StyleTransfer<'a> {
         // file.
         let says = |ours: &str| !is_blank(ours) && !is_blank(line);
         let level = paired
-            .filter(|(ours, _)| self.exact_place && indentation(ours) == indentation(line) && says(ours));
+            .filter(|(ours, _)| self.exact_place && indentation(ours) == indentation(line) && says(ours))
+            .filter(|_| EnginePart::LevelledLine.is_on());
         let levelled = level.map(|(_, theirs)| indentation(theirs).to_owned() + line.trim_start());
-        let unclear = !is_blank(line) && !self.has_clear_depth(line);
-        let indented = match (self.reindent_moved_line(line).or(levelled), self.shift.apply(line)) {
+        let unclear = !is_blank(line) && !self.has_clear_depth(line) && EnginePart::UnclearDepth.is_on();
+        let indented = match (levelled, self.shift.apply(line)) {
             (Some(line), _) => line,
             (None, Some(line)) if !unclear => line,
             (None, _) => {
-                return Err(format!("nobody can tell how deep `{}` is to be indented", line.trim()));
+                return Err(format!("the indentation of `{}` is unclear", line.trim()));
             }
         };
-        let indented = match (self.style.describe_misfit(&indented, self.exact), &self.style.tab_shift) {
+        let misfit =
+            self.style.describe_misfit(&indented, self.exact).filter(|_| EnginePart::TabMisfit.is_on());
+        let indented = match (misfit, &self.style.tab_shift) {
             (None, _) => indented,
             (Some(misfit), None) => return Err(misfit),
             (Some(misfit), Some(shift)) => shift.apply(line).ok_or(misfit)?,
         };
-        if self.style.char_replacements.is_empty() {
+        if self.style.char_replacements.is_empty() || !EnginePart::Spelling.is_on() {
             return Ok(indented);
         }
         let text = indented.trim_start();
@@ -330,17 +335,10 @@ impl<'a> StyleTransfer<'a> {
             && only.is_none_or(|level| self.patch_indents.len() > 1 && indentation(line).len() > level.len())
     }
 
-    /// Returns a moved line, which is removed in one place and added in another, with its original indentation.
-    fn reindent_moved_line(&self, line: &str) -> Option<String> {
-        let mut same =
-            self.removed_pairs.iter().filter(|(ours, theirs)| *ours == line && *ours != theirs.trim_end());
-        let (_, theirs) = same.next()?;
-        same.next().is_none().then(|| indentation(theirs).to_owned() + line.trim_start())
-    }
-
     fn respell_chars(&self, text: &str) -> String {
         // A writer who uses one typographic character uses them throughout.
-        let printed = self.style.is_typographic() && !text.contains(['\'', '"']);
+        let printed =
+            self.style.is_typographic() && !text.contains(['\'', '"']) && EnginePart::PrintedSpelling.is_on();
         let char = |char: char| match self.style.char_replacements.get(&char) {
             Some(theirs) => theirs.unwrap_or(char),
             None if printed && matches!(ascii_equivalent(char), '\'' | '"' | '-') => ascii_equivalent(char),

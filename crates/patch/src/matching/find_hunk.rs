@@ -4,7 +4,7 @@ use super::candidate::{HunkCandidate, MatchPass, find_contiguous};
 use super::fuzzy::find_fuzzy;
 use super::header::{block_end, find_headers, header_spans};
 use super::header_choice::FULL_CONTEXT_LINES;
-use super::header_scope::{is_placed_by_block, keep_below_headers};
+use super::header_scope::keep_below_headers;
 use super::insertion::find_insertion;
 use super::line_compare::{LineLikeness, is_blank};
 use super::line_edits::DoubtReason;
@@ -15,6 +15,7 @@ use super::rivals::{
 use super::skip_empty::find_ignoring_empty;
 use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
+use crate::engine_part::EnginePart;
 
 /// This many alphanumeric lines on each side of a change do not stand side by side by chance.
 const MIN_JOINED_LINES: usize = 2;
@@ -73,7 +74,9 @@ pub(super) fn find_hunk(
     if hunk.old_lines().next().is_none() {
         return find_insertion(text, hunk, alone);
     }
-    if let Some(line) = misplaced_sign(text, hunk) {
+    if let Some(line) = misplaced_sign(text, hunk)
+        && EnginePart::IndentedSign.is_on()
+    {
         return Err(PlacementMiss::IndentedSign(line.to_owned()));
     }
     let headers = find_headers(text, &hunk.headers);
@@ -81,6 +84,7 @@ pub(super) fn find_hunk(
     let is_below_header = |at: usize| spans.iter().any(|(header, end)| *header <= at && at < *end);
     let (applied_at, proven) = find_new_lines(text, hunk);
     if !applied_at.is_empty()
+        && EnginePart::AppliedExactly.is_on()
         && let Some(judged) = judge_applied(text, hunk, (&applied_at, proven), &is_below_header)
     {
         return match judged? {
@@ -97,14 +101,17 @@ pub(super) fn find_hunk(
     if fits.is_empty() {
         return Err(PlacementMiss::Absent);
     }
-    if fits[0].pass == MatchPass::Fuzzy && lacks_header_and_first_line(hunk, &headers, &fits[0]) {
+    if fits[0].pass == MatchPass::Fuzzy
+        && lacks_header_and_first_line(hunk, &headers, &fits[0])
+        && EnginePart::FuzzyHeaderless.is_on()
+    {
         return Err(PlacementMiss::Absent);
     }
     let fits = keep_below_headers(text, hunk, &headers, fits)?;
-    if hunk.at_end && !fits.iter().any(|fit| is_at_end(text, fit)) {
+    if hunk.at_end && !fits.iter().any(|fit| is_at_end(text, fit)) && EnginePart::NotAtEnd.is_on() {
         return Err(PlacementMiss::NotAtEnd(fits[0].first_line()));
     }
-    check_only_candidate(text, hunk, narrow_candidates(text, hunk, fits, &is_below_header), &is_below_header)
+    check_only_candidate(text, hunk, narrow_candidates(text, hunk, fits), &is_below_header)
 }
 
 /// Returns true if only empty lines follow the place.
@@ -131,21 +138,44 @@ fn judge_applied(
         let gone = has_context_around_removal(hunk)
             || applied_at.iter().any(|at| is_below_header(*at))
                 && !fits.iter().any(|fit| is_below_header(fit.first_line()));
-        if only_removes(hunk) && !gone && fits.first().is_some_and(|fit| fit.pass < MatchPass::Fuzzy) {
+        if only_removes(hunk)
+            && !gone
+            && fits.first().is_some_and(|fit| fit.pass < MatchPass::Fuzzy)
+            && EnginePart::RemovalDue.is_on()
+        {
             return None;
         }
-        if repeats_context(hunk) && fits.first().is_some_and(|fit| fit.pass == MatchPass::Exact && on_it(fit))
+        if repeats_context(hunk)
+            && fits.first().is_some_and(|fit| fit.pass == MatchPass::Exact && on_it(fit))
+            && EnginePart::RepeatsNeighbour.is_on()
         {
             return Some(Err(PlacementMiss::RepeatsNeighbour(applied_at[0])));
         }
         if fits.first().is_none_or(|fit| fit.pass == MatchPass::Fuzzy) {
-            if is_still_present(text, hunk) || place_at_number(text, hunk, applied_at).is_some() {
+            if is_still_present(text, hunk) && EnginePart::StillPresent.is_on()
+                || place_at_number(text, hunk, applied_at).is_some() && EnginePart::AppliedNumber.is_on()
+            {
                 return Some(Err(PlacementMiss::Absent));
             }
-            fits = find_unapplied_rival(text, hunk, applied_at).into_iter().collect();
+            let rival = find_unapplied_rival(text, hunk, applied_at);
+            fits = rival.filter(|_| EnginePart::AppliedRival.is_on()).into_iter().collect();
         }
         return Some(decide_applied(hunk, fits, applied_at, is_below_header));
     }
+    judge_unproven(text, hunk, applied_at, is_below_header)
+}
+
+/// Judges a hunk whose new lines stand at `applied_at` but are too few to prove that it is applied. Returns `None` if
+/// that says nothing.
+fn judge_unproven(
+    text: &DecodedText<'_>,
+    hunk: &Hunk,
+    applied_at: &[usize],
+    is_below_header: &dyn Fn(usize) -> bool,
+) -> Option<Result<HunkSearchResult, PlacementMiss>> {
+    let length = hunk.new_lines().count();
+    let overlaps = |from: usize, to: usize| applied_at.iter().any(|at| *at < to && from < at + length);
+    let on_it = |fit: &HunkCandidate| overlaps(fit.first_line(), fit.end_line());
     // A hunk that still fits at the place of its new lines has been applied.
     let fits = find_contiguous(text, hunk, LineLikeness::Exact, MatchPass::Exact);
     if !text.budget().spend(fits.len().saturating_mul(applied_at.len())) {
@@ -158,7 +188,7 @@ fn judge_applied(
     };
     if !fits.is_empty() && fits.iter().all(|fit| on_it(fit) && !to_go(fit)) {
         // Another copy beside an existing one may be meant.
-        return Some(match repeats_context(hunk) {
+        return Some(match repeats_context(hunk) && EnginePart::RepeatsNeighbour.is_on() {
             true => Err(PlacementMiss::RepeatsNeighbour(applied_at[0])),
             false => Ok(HunkSearchResult::AlreadyApplied(fits[0].first_line())),
         });
@@ -168,7 +198,7 @@ fn judge_applied(
         return Some(Ok(HunkSearchResult::AlreadyApplied(*at)));
     }
     // Text that merely resembles the old lines may be another place, where the hunk was never to be applied.
-    fits.is_empty().then_some(Err(PlacementMiss::Absent))
+    (fits.is_empty() && EnginePart::ShortText.is_on()).then_some(Err(PlacementMiss::Absent))
 }
 
 /// Looks for evidence against the only remaining place.
@@ -181,11 +211,13 @@ fn check_only_candidate(
     if let [fit] = fits.as_slice()
         && let Some(there) = place_at_number(text, hunk, &[fit.first_line()])
         && (is_below_header(there) || fit.pass > MatchPass::Trailing && !is_below_header(fit.first_line()))
+        && EnginePart::NumberRival.is_on()
     {
         return Err(PlacementMiss::Ambiguous(vec![there, fit.first_line()]));
     }
     if let [fit] = fits.as_slice()
         && let Some(there) = place_nearer_number(text, hunk, fit)
+        && EnginePart::NearerNumber.is_on()
     {
         return Err(PlacementMiss::Ambiguous(vec![there, fit.first_line()]));
     }
@@ -195,27 +227,35 @@ fn check_only_candidate(
         && !is_below_header(fit.first_line())
     {
         // A match that is not exact may have a twin with lines inserted into it.
-        fits.extend(near_exact_rival(text, hunk, &fits[0]));
+        fits.extend(near_exact_rival(text, hunk, &fits[0]).filter(|_| EnginePart::NearExactRival.is_on()));
     }
     if let [fit] = fits.as_slice()
         && fit.pass == MatchPass::Indent
         && !is_below_header(fit.first_line())
     {
-        fits.extend(rival_at_same_indent(text, hunk, &fits[0]));
+        fits.extend(
+            rival_at_same_indent(text, hunk, &fits[0]).filter(|_| EnginePart::SameIndentRival.is_on()),
+        );
     }
     if let [fit] = fits.as_slice()
         && fit.pass > MatchPass::Exact
         && let Some(done) = find_applied(text, hunk, fit)
+        && EnginePart::SeemsApplied.is_on()
     {
         return Err(PlacementMiss::SeemsApplied(done, fit.first_line()));
     }
     // A hunk that adds empty lines must know the ones that exist.
-    if fits.len() == 1 && fits[0].pass > MatchPass::Trailing && repeats_context(hunk) {
+    if fits.len() == 1
+        && fits[0].pass > MatchPass::Trailing
+        && repeats_context(hunk)
+        && EnginePart::AddsEmptyLines.is_on()
+    {
         return Err(PlacementMiss::Absent);
     }
     if let [fit] = fits.as_slice()
         && fit.pass > MatchPass::Trailing
         && let Some(done) = find_remaining_lines(text, hunk, fit)
+        && EnginePart::RemainingLines.is_on()
     {
         return Err(PlacementMiss::SeemsApplied(done, fit.first_line()));
     }
@@ -295,12 +335,23 @@ fn search_passes(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandidate> {
     ];
     let fits = passes.into_iter().map(|pass| match pass {
         MatchPass::Exact => find_contiguous(text, hunk, LineLikeness::Exact, pass),
-        MatchPass::Trailing => find_contiguous(text, hunk, LineLikeness::Trailing, pass),
-        MatchPass::Indent => find_contiguous(text, hunk, LineLikeness::Trimmed, pass),
-        MatchPass::Folded => find_contiguous(text, hunk, LineLikeness::Folded, pass),
-        MatchPass::EmptyLines => find_ignoring_empty(text, hunk),
-        MatchPass::Fuzzy => find_fuzzy(text, hunk),
-        MatchPass::AlreadyApplied
+        MatchPass::Trailing if EnginePart::Trailing.is_on() => {
+            find_contiguous(text, hunk, LineLikeness::Trailing, pass)
+        }
+        MatchPass::Indent if EnginePart::Indent.is_on() => {
+            find_contiguous(text, hunk, LineLikeness::Trimmed, pass)
+        }
+        MatchPass::Folded if EnginePart::Folded.is_on() => {
+            find_contiguous(text, hunk, LineLikeness::Folded, pass)
+        }
+        MatchPass::EmptyLines if EnginePart::EmptyLines.is_on() => find_ignoring_empty(text, hunk),
+        MatchPass::Fuzzy if EnginePart::Fuzzy.is_on() => find_fuzzy(text, hunk),
+        MatchPass::Trailing
+        | MatchPass::Indent
+        | MatchPass::Folded
+        | MatchPass::EmptyLines
+        | MatchPass::Fuzzy
+        | MatchPass::AlreadyApplied
         | MatchPass::OutsideHeader
         | MatchPass::Nearest
         | MatchPass::Repaired(_) => Vec::new(),
@@ -338,23 +389,23 @@ fn decide_applied(
     }
 }
 
-/// Narrows `fits` by the hunk's header, end-of-file mark and line number, if any fit satisfies them.
+/// Narrows `fits` by the hunk's end-of-file mark and line number, if any fit satisfies them.
 fn narrow_candidates(
     text: &DecodedText<'_>,
     hunk: &Hunk,
     mut fits: Vec<HunkCandidate>,
-    is_below_header: &dyn Fn(usize) -> bool,
 ) -> Vec<HunkCandidate> {
-    let mut keep = |is: &dyn Fn(&HunkCandidate) -> bool| {
-        if fits.len() > 1 && fits.iter().any(is) {
+    let mut keep = |part: EnginePart, is: &dyn Fn(&HunkCandidate) -> bool| {
+        if fits.len() > 1 && fits.iter().any(is) && part.is_on() {
             fits.retain(is);
         }
     };
-    keep(&|fit| is_below_header(fit.first_line()) && is_placed_by_block(text, hunk, fit));
     if hunk.at_end || ends_with_the_file(hunk) {
-        keep(&|fit| fit.pass == MatchPass::Exact && is_at_end(text, fit));
+        keep(EnginePart::NarrowByEnd, &|fit| fit.pass == MatchPass::Exact && is_at_end(text, fit));
     }
-    keep(&|fit| fit.pass < MatchPass::Fuzzy && hunk.old_start == Some(fit.first_line() + 1));
+    keep(EnginePart::NarrowByNumber, &|fit| {
+        fit.pass < MatchPass::Fuzzy && hunk.old_start == Some(fit.first_line() + 1)
+    });
     fits
 }
 

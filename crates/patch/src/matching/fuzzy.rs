@@ -5,6 +5,7 @@ use super::candidate::HunkCandidate;
 use super::fuzzy_accept::is_safe_fuzzy_match;
 use crate::decoded_text::DecodedText;
 use crate::edit::Hunk;
+use crate::engine_part::EnginePart;
 
 /// The minimum share of a hunk that must be present.
 pub(super) const MIN_SHARE: f64 = 0.55;
@@ -32,7 +33,7 @@ pub(crate) fn find_fuzzy(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandida
         let enough = if fits.is_empty() {
             share >= MIN_SHARE && is_safe_fuzzy_match(&aligner, hunk, &fit)
         } else {
-            share > best_share - min_lead
+            share > best_share - min_lead && EnginePart::FuzzyLead.is_on()
         };
         if !enough {
             break;

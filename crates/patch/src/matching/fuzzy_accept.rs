@@ -7,6 +7,7 @@ use super::candidate::HunkCandidate;
 use super::line_compare::{fold_line, indentation, line_similarity};
 use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
+use crate::engine_part::EnginePart;
 
 /// The minimum weight of a line that is specific.
 pub(super) const MIN_SPECIFIC_WEIGHT: f64 = 1.0;
@@ -27,16 +28,16 @@ pub(super) fn is_safe_fuzzy_match(aligner: &HunkAligner<'_>, hunk: &Hunk, fit: &
         fit,
         adds_before: additions_before_lines(hunk),
     };
-    check.is_identified()
-        && !check.misses_line_found_elsewhere()
-        && !check.removes_detached_line()
-        && !check.spans_foreign_lines()
-        && !check.has_foreign_lines_beside_change()
-        && !check.lacks_unspecific_line()
-        && !check.adds_beside_elision()
-        && !check.fits_better_elsewhere(aligner)
-        && !check.seems_partly_applied(hunk)
-        && !check.adds_reworded_neighbour(hunk)
+    !(!check.is_identified() && EnginePart::FuzzyIdentified.is_on()
+        || check.misses_line_found_elsewhere() && EnginePart::FuzzyLineElsewhere.is_on()
+        || check.removes_detached_line() && EnginePart::FuzzyDetached.is_on()
+        || check.spans_foreign_lines() && EnginePart::FuzzySpan.is_on()
+        || check.has_foreign_lines_beside_change() && EnginePart::FuzzyBeside.is_on()
+        || check.lacks_unspecific_line() && EnginePart::FuzzyUnspecific.is_on()
+        || check.adds_beside_elision() && EnginePart::FuzzyElision.is_on()
+        || check.fits_better_elsewhere(aligner) && EnginePart::FuzzyBetter.is_on()
+        || check.seems_partly_applied(hunk) && EnginePart::FuzzyPartly.is_on()
+        || check.adds_reworded_neighbour(hunk) && EnginePart::FuzzyNeighbour.is_on())
 }
 
 /// Returns for each old line, and for the end of the hunk, whether lines are added before it.

@@ -2,6 +2,7 @@
 
 use super::line_compare::{fold_line, indentation, is_blank};
 use crate::decoded_text::DecodedText;
+use crate::engine_part::EnginePart;
 
 /// The cost in search steps of searching one line for a header.
 const HEADER_SEARCH_COST: usize = 16;
@@ -67,7 +68,7 @@ pub(super) fn header_spans(
     headers.iter().map(span).collect()
 }
 
-/// Returns the lines that equal `header`, or else begin with it, or else contain it.
+/// Returns the lines that equal `header`, or else contain it.
 fn find_header_lines(text: &DecodedText<'_>, header: &str) -> Vec<usize> {
     let header = fold_line(header);
     let search = |is: &dyn Fn(&str) -> bool| -> Vec<usize> {
@@ -75,10 +76,7 @@ fn find_header_lines(text: &DecodedText<'_>, header: &str) -> Vec<usize> {
         (0..all).filter(|at| is(&fold_line(text.line(*at)))).collect()
     };
     let mut found = text.index().lines_with_fold(&header).to_vec();
-    if found.is_empty() && header.len() >= MIN_PARTIAL_HEADER_BYTES {
-        found = search(&|line| line.starts_with(&*header));
-    }
-    if found.is_empty() && header.len() >= MIN_PARTIAL_HEADER_BYTES {
+    if found.is_empty() && header.len() >= MIN_PARTIAL_HEADER_BYTES && EnginePart::HeaderInfix.is_on() {
         found = search(&|line| line.contains(&*header));
     }
     found

@@ -58,21 +58,6 @@ pub(super) fn choose_file_start(hunk: &Hunk, fits: &[HunkCandidate]) -> Option<H
     fits.iter().find(top).filter(|_| at_file_start).cloned()
 }
 
-/// Chooses the place among `fits` that alone begins in the section of the hunk's header, which stands at `headers`.
-pub(super) fn choose_in_section(
-    text: &DecodedText<'_>,
-    hunk: &Hunk,
-    headers: &[usize],
-    fits: &[HunkCandidate],
-) -> Option<HunkCandidate> {
-    let numbered = |fit: &HunkCandidate| hunk.old_start == Some(fit.first_line() + 1);
-    if fits.iter().any(|fit| fit.pass > MatchPass::Trailing || numbered(fit)) {
-        return None;
-    }
-    let section = header_section(text, hunk, headers, fits)?;
-    sole_candidate_until(fits.iter().filter(|fit| headers[0] < fit.end_line()), section.next_similar).cloned()
-}
-
 /// Returns the section of the hunk's header, if the hunk has several places and its header matches one line exactly.
 fn header_section(
     text: &DecodedText<'_>,

@@ -7,11 +7,12 @@ use super::header::{
     block_end, continues_block, find_headers, find_known_headers, header_reach, header_spans,
     starts_next_block,
 };
-use super::header_choice::{choose_in_section, has_context_lines, has_full_context};
+use super::header_choice::{has_context_lines, has_full_context};
 use super::line_compare::is_blank;
 use super::rivals::likely_places;
 use crate::decoded_text::DecodedText;
 use crate::edit::Hunk;
+use crate::engine_part::EnginePart;
 
 /// Old lines of this total weight say more than a header: two or three lines of code.
 const DECISIVE_WEIGHT: f64 = 6.0;
@@ -30,33 +31,31 @@ pub(super) fn keep_below_headers(
 ) -> Result<Vec<HunkCandidate>, PlacementMiss> {
     let headers = innermost_header_lines(text, hunk, innermost);
     let (Some(header), Some(first)) = (headers.first(), fits.first()) else { return Ok(fits) };
-    if let Some(fit) = choose_in_section(text, hunk, &headers, &fits) {
-        return Ok(vec![fit]);
-    }
     let spans = header_spans(text, &headers, header_reach);
     if !text.budget().spend(spans.len().saturating_mul(fits.len())) {
         return Err(PlacementMiss::BudgetExhausted);
     }
-    if fits.len() > 1 && hunk.old_lines().all(is_blank) {
+    if fits.len() > 1 && hunk.old_lines().all(is_blank) && EnginePart::BlankHunk.is_on() {
         return Ok(fits);
     }
     // Brackets, `end` and empty lines occur anywhere. A definition that has ended does not tell them apart.
-    let says_nothing =
-        fits.len() > 1 && !hunk.old_lines().any(|line| line_weight(line) >= MIN_DISTINCT_WEIGHT);
+    let says_nothing = fits.len() > 1
+        && !hunk.old_lines().any(|line| line_weight(line) >= MIN_DISTINCT_WEIGHT)
+        && EnginePart::BlockEnds.is_on();
     let ends = |fit: &HunkCandidate| {
         let within = spans.iter().any(|(header, end)| *header < fit.end_line() && fit.first_line() < *end);
         within && is_placed_by_block(text, hunk, fit)
     };
     let below =
         |fit: &HunkCandidate| if says_nothing { ends(fit) } else { is_below_header(text, hunk, &spans, fit) };
-    if fits.iter().any(below) {
+    if fits.iter().any(below) && (fits.len() == 1 || EnginePart::ScopeOfHeader.is_on()) {
         fits.retain(below);
         // There may have been many places, for each of many hunks.
         fits.shrink_to_fit();
         return Ok(fits);
     }
     match fits.as_slice() {
-        _ if first.pass == MatchPass::Fuzzy => Err(PlacementMiss::Absent),
+        _ if first.pass == MatchPass::Fuzzy && EnginePart::FuzzyOutside.is_on() => Err(PlacementMiss::Absent),
         [fit] if resembles_below_header(text, hunk, &spans, &fits) => {
             Err(PlacementMiss::OutsideHeader(*header, fit.first_line()))
         }
@@ -67,7 +66,7 @@ pub(super) fn keep_below_headers(
 
 /// Returns true if the block that `fit` begins in can identify the place of `hunk`. A hunk of empty lines occurs
 /// anywhere. So does one that begins with the end of the block and has no context after its change.
-pub(super) fn is_placed_by_block(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
+fn is_placed_by_block(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
     let ends = continues_block(text.line(fit.first_line()));
     !hunk.old_lines().all(is_blank) && (!ends || has_context_lines(text, hunk, fit, 1))
 }
@@ -81,7 +80,9 @@ fn further_below(
     mut fits: Vec<HunkCandidate>,
 ) -> Vec<HunkCandidate> {
     let first = fits.iter().find(|fit| header < fit.end_line());
-    if first.is_some_and(|first| first.pass == MatchPass::Exact && has_full_context(text, hunk, first)) {
+    if first.is_some_and(|first| first.pass == MatchPass::Exact && has_full_context(text, hunk, first))
+        && EnginePart::FurtherBelow.is_on()
+    {
         fits.retain(|fit| header < fit.end_line());
     }
     fits
@@ -99,7 +100,7 @@ pub(super) fn is_outside_header(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkC
 /// Returns the lines of the innermost header of `hunk`: `innermost`, or else those of the last header that the file
 /// contains.
 fn innermost_header_lines(text: &DecodedText<'_>, hunk: &Hunk, innermost: &[usize]) -> Vec<usize> {
-    let outer = innermost.is_empty() && hunk.headers.len() > 1;
+    let outer = innermost.is_empty() && hunk.headers.len() > 1 && EnginePart::OuterHeader.is_on();
     if outer { find_known_headers(text, &hunk.headers) } else { innermost.to_vec() }
 }
 
@@ -139,5 +140,6 @@ fn resembles_below_header(
     let aligner = HunkAligner::new(text, hunk);
     hunk.old_lines().map(line_weight).sum::<f64>() < DECISIVE_WEIGHT
         && (aligner.alignments(false, fits).any(|(share, fit)| share >= MIN_RESEMBLING_SHARE && below(&fit))
-            || likely_places(&aligner, fits).any(|fit| after(&fit)))
+            && EnginePart::ResemblesBelow.is_on()
+            || likely_places(&aligner, fits).any(|fit| after(&fit)) && EnginePart::LikelyAfter.is_on())
 }

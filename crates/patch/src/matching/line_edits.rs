@@ -8,6 +8,7 @@ use super::header_scope::is_outside_header;
 use super::line_compare::{indentation, is_blank, line_similarity};
 use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
+use crate::engine_part::EnginePart;
 
 /// Lines of at least this similarity are two versions of one line.
 const MIN_VERSION_SIMILARITY: f64 = 0.5;
@@ -37,7 +38,11 @@ impl LineEdits {
         if let Some(doubt) = fit.doubt {
             return Err(doubt.to_owned());
         }
-        if fit.pass == MatchPass::EmptyLines && hunk.line == 0 && !has_matching_empty_lines(hunk, fit) {
+        if fit.pass == MatchPass::EmptyLines
+            && hunk.line == 0
+            && !has_matching_empty_lines(hunk, fit)
+            && EnginePart::EmptyInText.is_on()
+        {
             return Err("the empty lines among what changes are not those of the file".to_owned());
         }
         let old: Vec<&str> = hunk.old_lines().collect();
@@ -75,11 +80,11 @@ impl LineEdits {
                 }
             }
         }
-        if fit.pass == MatchPass::EmptyLines && line_edits.leaves_a_gap(text) {
+        if fit.pass == MatchPass::EmptyLines && line_edits.leaves_a_gap(text) && EnginePart::Gap.is_on() {
             return Err("two empty lines would be left where one was, and the patch names neither".to_owned());
         }
         match line_edits.find_doubtful_indent(text, hunk, fit) {
-            Some(line) => Err(format!("nobody can tell how deep `{}` is to be indented", line.trim())),
+            Some(line) => Err(format!("the indentation of `{}` is unclear", line.trim())),
             None => Ok(line_edits),
         }
     }
@@ -108,10 +113,10 @@ impl LineEdits {
         let known = |line: &str| depths.contains(indentation(line));
         let refuted = moved.iter().find(|(given, made)| known(given) && !known(made));
         let proven = moved.iter().any(|(given, made)| !known(given) && known(made));
-        match refuted {
+        match refuted.filter(|_| EnginePart::RefutedIndent.is_on()) {
             Some((line, _)) => Some(line),
-            None if keeps_removed_indent(text, hunk, fit)
-                || keeps_context_indent(text, hunk, fit) && !proven =>
+            None if keeps_removed_indent(text, hunk, fit) && EnginePart::RemovedIndent.is_on()
+                || keeps_context_indent(text, hunk, fit) && !proven && EnginePart::ContextIndent.is_on() =>
             {
                 Some(first)
             }
@@ -149,6 +154,7 @@ impl LineEdits {
         if follows_drop
             && let Some(before) = fit.positions[..seen].iter().rev().flatten().next()
             && at > before + 1
+            && EnginePart::InnerLine.is_on()
         {
             let what = text.line(before + 1);
             return Err(match is_blank(what) {
@@ -327,6 +333,7 @@ fn insertion_between(
     match (leads, trails) {
         (_, 0) if bears(leads) => Ok(before + 1),
         (0, _) if bears(trails) => Ok(after),
+        _ if !EnginePart::EmptySide.is_on() => Ok(before + 1),
         _ => Err(format!(
             "there is an empty line after line {}, and the patch does not say on which side of it to add",
             before + 1

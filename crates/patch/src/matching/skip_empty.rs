@@ -6,6 +6,7 @@ use super::candidate::{HunkCandidate, MatchPass, charge_candidate};
 use super::line_compare::{fold_line, is_blank};
 use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
+use crate::engine_part::EnginePart;
 
 /// Returns every place where the non-empty old lines of `hunk` stand in sequence. Empty lines may be missing or extra
 /// on either side.
@@ -32,7 +33,7 @@ pub(crate) fn find_ignoring_empty(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<Hu
         }
         if count == wanted.len() && charge_candidate(text, pattern.len()) {
             let positions = positions_with_empty_lines(text, &pattern, &wanted, window);
-            let doubt = differs_in_empty_lines(text, hunk, &positions)
+            let doubt = (differs_in_empty_lines(text, hunk, &positions) && EnginePart::EmptyCount.is_on())
                 .then_some("the empty lines that are to go are not as many in the file");
             fits.push(HunkCandidate { pass: MatchPass::EmptyLines, positions, doubt });
         }

@@ -3,6 +3,7 @@
 use super::source_lines::SourceLines;
 use super::wrapper::PatchSource;
 use super::{json, marker, unified};
+use crate::engine_part::EnginePart;
 
 /// Returns the content of the only fence of a text, if it holds a patch and no patch line stands outside.
 pub(super) fn extract_fenced<'a>(source: &PatchSource<'a>) -> Option<PatchSource<'a>> {
@@ -26,7 +27,10 @@ pub(super) fn extract_fenced<'a>(source: &PatchSource<'a>) -> Option<PatchSource
     };
     let text = lines.span(open + 1, close);
     let holds = json::looks_like_json(text) || (open..close).any(of_patch);
-    if words().any(|at| of_patch(at) || parse_fence(line(at)).is_some()) || !holds {
+    if words().any(|at| of_patch(at) || parse_fence(line(at)).is_some())
+        || !holds
+        || !EnginePart::FencedInProse.is_on()
+    {
         return None;
     }
     Some(PatchSource {

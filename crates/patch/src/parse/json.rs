@@ -249,7 +249,8 @@ impl JsonEditReader {
         }
         let names: Vec<String> =
             fields.remaining.keys().map(|name| format!("`{}`", clip(name))).take(5).collect();
-        let what = format!("nobody knows what {} means{}", names.join(", "), fields.location_suffix());
+        let noun = if names.len() == 1 { "field" } else { "fields" };
+        let what = format!("unknown {noun} {}{}", names.join(", "), fields.location_suffix());
         Err(self.syntax_error(what, format!("leave it out; the fields are {}", known.join(", "))))
     }
 

@@ -15,6 +15,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::edit::ParsedPatch;
+use crate::engine_part::EnginePart;
 use source_lines::SourceLines;
 use wrapper::PatchSource;
 
@@ -150,7 +151,10 @@ fn parse_plain_text(
     source: &PatchSource<'_>,
 ) -> Result<ParsedPatch, PatchSyntaxError> {
     let found = match (detect_format(source), fenced::dedent(source.text)) {
-        (Err(_), Some(text)) if detect_format(&PatchSource { text: &text, ..*source }).is_ok() => {
+        (Err(_), Some(text))
+            if detect_format(&PatchSource { text: &text, ..*source }).is_ok()
+                && EnginePart::IndentedPatch.is_on() =>
+        {
             return parse_plain_text(format, &PatchSource { text: &text, ..*source });
         }
         (found, _) => found?,

@@ -1,6 +1,7 @@
 //! Strips wrappers that models put around a patch: Markdown fences and here-documents.
 
 use super::{PatchSyntaxError, marker};
+use crate::engine_part::EnginePart;
 
 /// The maximum number of nested wrappers that are stripped.
 const MAX_WRAPPERS: usize = 4;
@@ -37,7 +38,9 @@ pub(super) fn strip_wrappers(text: &str) -> Result<PatchSource<'_>, PatchSyntaxE
     let mut source = skip_blank(PatchSource::from_text(text));
     for _ in 0..MAX_WRAPPERS {
         let (line, inside) = source.text.split_once('\n').unwrap_or((source.text, ""));
-        let Some(close) = opened_wrapper_end(line.trim()) else { break };
+        let Some(close) = opened_wrapper_end(line.trim()).filter(|_| EnginePart::Wrappers.is_on()) else {
+            break;
+        };
         source = skip_blank(strip_wrapper(
             PatchSource { text: inside, first_line_number: source.first_line_number + 1, ..source },
             &close,

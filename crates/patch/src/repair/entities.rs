@@ -3,6 +3,7 @@
 use super::{all_added_lines, all_old_lines, map_lines};
 use crate::decoded_text::DecodedText;
 use crate::edit::Hunk;
+use crate::engine_part::EnginePart;
 
 const ENTITIES: &[(&str, &str)] = &[
     ("&lt;", "<"),
@@ -28,7 +29,9 @@ pub(super) fn decode_hunks(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<Vec<Hu
     if all_added_lines(hunks).any(has) {
         // A patch or file that also has these characters unencoded may mean the entities.
         let raw = |line: &str| line.contains(['<', '>']) || has_bare_ampersand(line);
-        if all_added_lines(hunks).chain(all_old_lines(hunks)).any(raw) || text.iter().any(has) {
+        if (all_added_lines(hunks).chain(all_old_lines(hunks)).any(raw) || text.iter().any(has))
+            && EnginePart::RawEntities.is_on()
+        {
             return Vec::new();
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{all_added_lines, all_old_lines, map_lines};
 use crate::edit::Hunk;
+use crate::engine_part::EnginePart;
 use crate::search_replace;
 
 /// Unescapes the lines of hunks: as JSON strings, or only their quotes.
@@ -27,11 +28,13 @@ pub(super) fn unescape_texts(from: &str, to: &str) -> Vec<(String, String)> {
     let is_complete = |(read, new): &(String, String)| {
         let hunk = [search_replace::hunk_from_texts(read, new)];
         let mut added = all_added_lines(&hunk);
-        read != from && added.all(is_complete_line)
+        read != from && (added.all(is_complete_line) || !EnginePart::TornLine.is_on())
     };
     // An added backslash could belong to the code, before a newline or another character, unless the old text has an
     // escaped one.
-    let clear = |read: &(String, String)| from.contains("\\\\") || !read.1.contains('\\');
+    let clear = |read: &(String, String)| {
+        from.contains("\\\\") || !read.1.contains('\\') || !EnginePart::AddedBackslash.is_on()
+    };
     ways.into_iter().filter_map(read).filter(is_complete).filter(clear).collect()
 }
 

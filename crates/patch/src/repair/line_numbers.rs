@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
+use crate::engine_part::EnginePart;
 use crate::matching::indentation;
 
 /// Separators between a number and its line. The first two do not occur in code.
@@ -17,7 +18,9 @@ const NEARBY_LINES: usize = 5;
 pub(super) fn strip_numbers(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
     let one = |hunk: &Hunk, separator: &str| match strip_hunk_numbers(hunk, separator)? {
         (read, Some(start)) => {
-            (!may_be_near_number(text, &read, start) && adds_known_indents(text, &read)).then_some(read)
+            let near = may_be_near_number(text, &read, start) && EnginePart::NearNumber.is_on();
+            let unknown = !adds_known_indents(text, &read) && EnginePart::NumberedIndent.is_on();
+            (!near && !unknown).then_some(read)
         }
         (read, None) => Some(read),
     };

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
+use crate::engine_part::EnginePart;
 use crate::matching::{indentation, is_exactly_present};
 
 /// Lines of at least this similarity may be the old and new version of one line.
@@ -100,12 +101,16 @@ fn restore_at(
     let open = |(old, at): (&PrefixedOldLine<'_>, usize)| {
         old.kind == LinePrefix::LeadingSpace && telling(old) && old.matches_as_written(text.line(at))
     };
-    if !hunk.unsigned_lines.is_empty() && olds.iter().zip(start..).any(open) && may_lack_minus(hunk) {
+    if !hunk.unsigned_lines.is_empty()
+        && olds.iter().zip(start..).any(open)
+        && may_lack_minus(hunk)
+        && EnginePart::LacksMinus.is_on()
+    {
         return None;
     }
     let sure =
         signed(LinePrefix::Unsigned) || signed(LinePrefix::Removed) || signed(LinePrefix::LeadingSpace);
-    if !sure && !added_indents_are_exact(text, &adds) {
+    if !sure && !added_indents_are_exact(text, &adds) && EnginePart::PrefixProof.is_on() {
         return None;
     }
     let mut there = start..;

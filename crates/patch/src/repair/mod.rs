@@ -14,6 +14,7 @@ pub(crate) use shared_evidence::RepairEvidence;
 
 use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
+use crate::engine_part::EnginePart;
 use crate::matching::{HunkPlacement, MatchPass, PlacementMiss, indentation, place_hunks};
 use crate::search_replace::{self, ReplaceOutcome};
 
@@ -61,10 +62,14 @@ pub(crate) fn repair_hunks(
     if text.budget().is_exhausted() {
         return Err(vec![(0, PlacementMiss::BudgetExhausted)]);
     }
-    let signs = missing_prefix::restore_prefixes(text, hunks).map(|read| (RepairKind::MissingPrefix, read));
+    let signs = missing_prefix::restore_prefixes(text, hunks)
+        .filter(|_| EnginePart::MissingPrefix.is_on())
+        .map(|read| (RepairKind::MissingPrefix, read));
     let repairs: Vec<RepairedHunks> = signs.into_iter().chain(line_repairs(text, hunks)).collect();
-    let says =
-        |read: &[Hunk]| hunks.iter().zip(read).all(|(was, hunk)| was == hunk || changes_nonempty_lines(hunk));
+    let says = |read: &[Hunk]| {
+        hunks.iter().zip(read).all(|(was, hunk)| was == hunk || changes_nonempty_lines(hunk))
+            || !EnginePart::EmptyRepair.is_on()
+    };
     if let Some(read) =
         sole_repair(repairs.into_iter().filter(|(_, read)| says(read) && all_match_exactly(text, read)))
     {
@@ -72,7 +77,9 @@ pub(crate) fn repair_hunks(
     }
     let misses = hunks.iter().enumerate().filter_map(|(index, hunk)| match find_encoded_line(text, hunk) {
         _ if unsigned(hunk) => Some((index, PlacementMiss::Absent)),
-        Some((at, doubt)) if placed.is_ok() => Some((index, PlacementMiss::Doubtful(at, doubt))),
+        Some((at, doubt)) if placed.is_ok() && EnginePart::Encoded.is_on() => {
+            Some((index, PlacementMiss::Doubtful(at, doubt)))
+        }
         Some(_) | None => None,
     });
     let misses: Vec<(usize, PlacementMiss)> = misses.collect();
@@ -103,14 +110,20 @@ pub(crate) fn replace_repaired(
             |lines: Vec<&str>, of: &str| lines.join("\n") + if of.ends_with('\n') { "\n" } else { "" };
         Some((kind, (joined(read.old_lines().collect(), old), joined(read.new_lines().collect(), new))))
     });
-    let as_text = escapes::unescape_texts(old, new).into_iter().map(|read| (RepairKind::Escapes, read));
+    let as_text = escapes::unescape_texts(old, new)
+        .into_iter()
+        .filter(|_| EnginePart::EscapedText.is_on())
+        .map(|read| (RepairKind::Escapes, read));
     let lands = |(_, (old, new)): &(RepairKind, (String, String))| {
-        changes_nonempty_lines(&search_replace::hunk_from_texts(old, new))
+        (changes_nonempty_lines(&search_replace::hunk_from_texts(old, new))
+            || !EnginePart::EmptyRepair.is_on())
             && search_replace::replace_text(text, old, new, false).is_ok_and(|done| is_exact_outcome(&done))
     };
     let Some(read) = sole_repair(by_lines.chain(as_text).filter(lands)) else {
         return match find_encoded_line(text, &hunk) {
-            Some((at, doubt)) if outcome.is_ok() => Err(PlacementMiss::Doubtful(at, doubt)),
+            Some((at, doubt)) if outcome.is_ok() && EnginePart::Encoded.is_on() => {
+                Err(PlacementMiss::Doubtful(at, doubt))
+            }
             Some(_) | None => outcome,
         };
     };
@@ -142,7 +155,13 @@ fn line_repairs(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<RepairedHunks> {
         line_numbers::strip_numbers(text, hunks).into_iter().map(|read| (RepairKind::LineNumbers, read));
     let escapes = escapes::unescape_hunks(hunks).into_iter().map(|read| (RepairKind::Escapes, read));
     let entities = entities::decode_hunks(text, hunks).into_iter().map(|read| (RepairKind::Entities, read));
-    numbers.chain(escapes).chain(entities).collect()
+    let is_on = |(kind, _): &RepairedHunks| match kind {
+        RepairKind::MissingPrefix => true,
+        RepairKind::LineNumbers => EnginePart::LineNumbers.is_on(),
+        RepairKind::Escapes => EnginePart::Escapes.is_on(),
+        RepairKind::Entities => EnginePart::Entities.is_on(),
+    };
+    numbers.chain(escapes).chain(entities).filter(is_on).collect()
 }
 
 /// Returns true if every hunk matches exactly or is already applied.
@@ -167,7 +186,7 @@ fn sole_repair<T: PartialEq>(
     mut repairs: impl Iterator<Item = (RepairKind, T)>,
 ) -> Option<Result<(RepairKind, T), String>> {
     let first = repairs.next()?;
-    let other = repairs.find(|(_, read)| *read != first.1);
+    let other = repairs.find(|(_, read)| *read != first.1 && EnginePart::SoleRepair.is_on());
     Some(match other {
         None => Ok(first),
         Some(_) => Err("what it escapes can be read in two ways".to_owned()),

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::{RepairKind, entities, escapes};
 use crate::edit::{EditAction, FileEdit, Hunk, HunkLine};
+use crate::engine_part::EnginePart;
 use crate::fault::PatchFault;
 use crate::matching::MatchPass;
 use crate::search_replace;
@@ -31,7 +32,9 @@ impl RepairEvidence {
         let fault = |(index, edit): (usize, &FileEdit)| {
             let read = |how: &RepairKind| self.0.contains(&(index, *how));
             let mut ways = SHARED_REPAIRS.into_iter().filter(|how| proven.contains(how) && !read(how));
-            let (kind, line) = ways.find_map(|how| Some((how, find_unrepaired_line(edit, how)?)))?;
+            let (kind, line) = ways
+                .find_map(|how| Some((how, find_unrepaired_line(edit, how)?)))
+                .filter(|_| EnginePart::SharedEvidence.is_on())?;
             let (line, what): (String, _) =
                 (line.trim().chars().take(MAX_SHOWN_CHARS).collect(), kind.ignored_difference());
             let what = format!(

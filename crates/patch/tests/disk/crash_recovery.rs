@@ -82,7 +82,7 @@ fn the_next_commit_recovers_first() {
 }
 
 #[test]
-fn what_somebody_changed_since_is_taken_back() {
+fn a_commit_whose_file_changed_since_is_rolled_back() {
     let ground = DiskFixture::new();
     leave(&ground, &crashed(&ground));
     ground.write("dir/file", "theirs");
@@ -166,7 +166,7 @@ fn records_that_are_not_ours_are_left() {
         leave(&ground, &good);
         let file = ground.records().join(format!("{ID}.json"));
         std::os::unix::fs::chown(file, Some(1234), None).unwrap();
-        left(&ground, "somebody else");
+        left(&ground, "another user");
     }
     assert_eq!(ground.read("dir/file"), "old");
     ground.commit(&[put_step("other", None, "")]).unwrap();
@@ -178,6 +178,6 @@ fn records_must_be_private() {
     fs::create_dir(ground.records()).unwrap();
     fs::set_permissions(ground.records(), fs::Permissions::from_mode(0o755)).unwrap();
     let refusal = ground.commit(&[put_step("file", None, "")]).unwrap_err();
-    assert!(refusal.what.contains("nobody else may enter"), "{refusal}");
+    assert!(refusal.what.contains("no other user may have access"), "{refusal}");
     assert_eq!(recover(Path::new("/nowhere/at/all")).unwrap(), []);
 }

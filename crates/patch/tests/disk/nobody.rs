@@ -13,7 +13,7 @@ use super::{DiskFixture, is_root, put_step};
 const NOBODY: u32 = 65534;
 
 #[test]
-fn the_same_holds_for_nobody() {
+fn the_same_holds_for_the_user_nobody() {
     if !is_root() {
         // The other tests have already run without privileges.
         return;

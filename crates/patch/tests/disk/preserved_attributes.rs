@@ -51,7 +51,7 @@ fn modes_are_kept_but_for_special_bits() {
 }
 
 #[test]
-fn what_nobody_may_write_is_moved_and_deleted_but_not_changed() {
+fn a_read_only_file_is_moved_and_deleted_but_not_changed() {
     let ground = DiskFixture::new();
     for name in ["file", "moved"] {
         set_mode(&ground.write(name, "old"), 0o444);

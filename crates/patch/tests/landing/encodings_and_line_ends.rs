@@ -340,7 +340,7 @@ fn utf_8_with_a_stray_byte_stays_as_it_is() {
     |Größe
     ");
     let latin = b"caf\xe9 cr\xe8me d\xe9j\xe0 vu\n\xc3\xa9\nlast\n";
-    insta::assert_snapshot!(update(latin, "-last\n+Größe\n"), @"`f` has bytes that are UTF-8 and bytes that are not, so nobody can tell how to write 'ö'; leave that out, or make the file UTF-8 first");
+    insta::assert_snapshot!(update(latin, "-last\n+Größe\n"), @"`f` has bytes that are UTF-8 and bytes that are not, so it is unclear how to write 'ö'; leave that out, or make the file UTF-8 first");
     insta::assert_snapshot!(update(latin, "-last\n+end\n"), @r"
     M f
     caf\xe9 cr\xe8me d\xe9j\xe0 vu\n\xc3\xa9\nend\n

@@ -9,7 +9,7 @@ const CLASS: &str = "class A:\n    def one(self):\n        return 1\n\n    def t
 fn a_blank_too_many_in_one_hunk_does_not_move_another() {
     let body = "@@\n class A:\n     def one(self):\n+        print(\"one\")\n         return 1\n@@\n     def three(self):\n-         x = 2\n         return 3\n";
     insta::assert_snapshot!(update(CLASS, body), @r#"
-    `f` is unchanged: hunk 1 of 2 (line 3 of the patch) almost fits at line 1, but nobody can tell how deep `print("one")` is to be indented; write it as the file has it
+    `f` is unchanged: hunk 1 of 2 (line 3 of the patch) almost fits at line 1, but the indentation of `print("one")` is unclear; write it as the file has it
          1 class A:
          2     def one(self):
          3         return 1
@@ -22,7 +22,7 @@ fn a_blank_too_many_in_one_hunk_does_not_move_another() {
 fn a_blank_too_many_in_what_goes_does_not_move_what_comes() {
     let file = "fn f() {\n    let y = 2;\n    /* end */\n}\n";
     insta::assert_snapshot!(update(file, "@@\n-     let y = 2;\n+    let y = 3;\n     /* end */\n"), @"
-    `f` is unchanged: the hunk at line 3 of the patch almost fits at line 2, but nobody can tell how deep `let y = 3;` is to be indented; write it as the file has it
+    `f` is unchanged: the hunk at line 3 of the patch almost fits at line 2, but the indentation of `let y = 3;` is unclear; write it as the file has it
          1 fn f() {
          2     let y = 2;
          3     /* end */
@@ -68,7 +68,7 @@ fn what_comes_is_not_moved_with_what_lacks_its_blank() {
     let file = "class A {\n        /**\n         * Sets it.\n         */\n        set(name): void;\n        /**\n         * Sort all existing pairs.\n         * This method can be used.\n         */\n        sort(): void;\n}\n";
     let body = "@@ -3,6 +3,11 @@\n         * Sets them.\n         */\n        set(name): void;\n        /**\n+         * The total number.\n+         */\n+        readonly size: number;\n+        /**\n         * Sort all existing pairs.\n         * This method can be used.\n         */\n";
     insta::assert_snapshot!(unified(file, body), @"
-    `f` is unchanged: the hunk at line 3 of the patch almost fits at line 3, but nobody can tell how deep `* The total number.` is to be indented; write it as the file has it
+    `f` is unchanged: the hunk at line 3 of the patch almost fits at line 3, but the indentation of `* The total number.` is unclear; write it as the file has it
          1 class A {
          2         /**
          3          * Sets it.

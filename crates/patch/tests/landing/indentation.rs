@@ -63,7 +63,7 @@ fn a_depth_without_evidence_is_refused() {
     let body =
         "   def f(self):\n     if x:\n-      one()\n+      for z in y:\n+        three()\n       two()\n";
     insta::assert_snapshot!(update(SPACES, body), @"
-    `f` is unchanged: the hunk at line 3 of the patch almost fits at line 2, but nobody can tell how deep `three()` is to be indented; write it as the file has it
+    `f` is unchanged: the hunk at line 3 of the patch almost fits at line 2, but the indentation of `three()` is unclear; write it as the file has it
          1 class A:
          2     def f(self):
          3         if x:

@@ -48,7 +48,7 @@ fn an_extra_blank_after_every_sign_is_stripped() {
 fn an_unclear_indentation_shift_is_refused() {
     let file = "  var token\n  var offset\n\n  // Z\n  token = 1\n";
     insta::assert_snapshot!(replace(file, " var token\n var offset\n", " var token\n if (x) {\n  return 0\n }\n var offset\n"), @"
-    `f` is unchanged: the text to replace almost fits at line 1, but nobody can tell how deep `return 0` is to be indented; write it as the file has it
+    `f` is unchanged: the text to replace almost fits at line 1, but the indentation of `return 0` is unclear; write it as the file has it
          1   var token
          2   var offset
          3·

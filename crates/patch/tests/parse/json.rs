@@ -15,7 +15,7 @@ fn a_patch_text_is_read_from_a_json_field() {
     assert_snapshot!(tell(r#"{"input": "{\"input\": \"x\"}"}"#), @"the patch in the JSON is JSON again; write the patch itself in it, as an envelope or a unified diff");
     assert_snapshot!(tell(r#"{"input": 1}"#), @"`input` is no string; write it as a string");
     assert_snapshot!(tell(r#"{"input": "x", "patch": "y"}"#), @"`input` and `patch` name the same thing; give one of them");
-    assert_snapshot!(tell(r#"{"input": "x", "cwd": "y"}"#), @"nobody knows what `cwd` means; leave it out; the fields are input, patch");
+    assert_snapshot!(tell(r#"{"input": "x", "cwd": "y"}"#), @"unknown field `cwd`; leave it out; the fields are input, patch");
 }
 
 #[test]
@@ -46,9 +46,9 @@ fn whole_files_are_read() {
 
 #[test]
 fn invalid_json_edits_name_the_field() {
-    assert_snapshot!(tell(r#"{"files": [{"path": "a", "content": "x", "mode": 1, "owner": 2}]}"#), @"nobody knows what `mode`, `owner` means in `files[0]`; leave it out; the fields are path, content");
-    assert_snapshot!(tell(r#"{"path": "a", "old_string": "x", "new_string": "y", "expected": 1}"#), @"nobody knows what `expected` means; leave it out; the fields are file_path, original_content, updated_content, replace_all");
-    assert_snapshot!(tell(r#"{"edits": [{"path": "a", "search": "x", "replace": "y"}], "dry": true}"#), @"nobody knows what `dry` means; leave it out; the fields are edits");
+    assert_snapshot!(tell(r#"{"files": [{"path": "a", "content": "x", "mode": 1, "owner": 2}]}"#), @"unknown fields `mode`, `owner` in `files[0]`; leave it out; the fields are path, content");
+    assert_snapshot!(tell(r#"{"path": "a", "old_string": "x", "new_string": "y", "expected": 1}"#), @"unknown field `expected`; leave it out; the fields are file_path, original_content, updated_content, replace_all");
+    assert_snapshot!(tell(r#"{"edits": [{"path": "a", "search": "x", "replace": "y"}], "dry": true}"#), @"unknown field `dry`; leave it out; the fields are edits");
     assert_snapshot!(tell(r#"{"path": "a", "old_string": "x"}"#), @r#"`updated_content` is missing; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
     assert_snapshot!(tell(r#"{"edits": [{"old_string": "x", "new_string": "y"}]}"#), @r#"`file_path` is missing in `edits[0]`; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
     assert_snapshot!(tell(r#"{"path": "a", "file_path": "b", "old_string": "x", "new_string": "y"}"#), @"`file_path` and `path` name the same thing; give one of them");

@@ -20,7 +20,7 @@ const UNKNOWN: &[&str] = &[
 
 /// Uses a header that is not in the file.
 pub(crate) fn unknown_header(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
-    let header = chance.pick(UNKNOWN).unwrap_or("fn nobody() {");
+    let header = chance.pick(UNKNOWN).unwrap_or("fn unknown() {");
     for part in &mut draft.parts {
         part.headers = vec![header.to_owned()];
     }

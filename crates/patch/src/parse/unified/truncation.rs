@@ -2,6 +2,7 @@
 
 use super::hunk_reader::ParsedHunk;
 use crate::edit::HunkLine;
+use crate::engine_part::EnginePart;
 use crate::parse::PatchSyntaxError;
 use crate::parse::source_lines::SourceLines;
 use crate::parse::wrapper::PatchSource;
@@ -49,7 +50,11 @@ impl DiffLineCounts {
         source: &PatchSource<'_>,
     ) -> Result<(), PatchSyntaxError> {
         match &self.last {
-            Some(last) if last.end > lines.last() && self.is_truncated(last, source) => {
+            Some(last)
+                if last.end > lines.last()
+                    && self.is_truncated(last, source)
+                    && EnginePart::Truncated.is_on() =>
+            {
                 let hint = "the last hunk has fewer lines than its `@@` says; send all of it, or count again";
                 Err(PatchSyntaxError::cut_off(lines.number(lines.last()), hint))
             }
