@@ -8,7 +8,8 @@ use crate::command_risk::classify_in_context;
 use crate::dataflow::{self, SINKS};
 use crate::programs::program_name;
 use crate::programs::{
-    CommandRisk, classify_command, dangerous_variable, first_altering_word, inner_commands, is_interpreter,
+    CommandRisk, ShellFamily, classify_command, dangerous_variable, first_altering_word, inner_commands,
+    is_interpreter,
 };
 use crate::rules::{MatchedRule, PolicyRule, RuleDecision, RuleSet, RuleSubject};
 use crate::shell::{ScriptAnalysis, ScriptCommand, ScriptRedirect, ScriptWord, UndecidedPart, analyse_argv};
@@ -457,8 +458,9 @@ fn is_wrapper(commands: &[ScriptCommand], at: usize) -> bool {
     let wrapper = &commands[at];
     let Some(name) = literal_text(&wrapper.words[0]).map(program_name) else { return false };
     let first = wrapper.words.get(1).map(word_text).unwrap_or_default();
+    let is_shell = ShellFamily::of(name).is_some_and(ShellFamily::has_known_options);
     let plain = match name {
-        "ash" | "bash" | "dash" | "ksh" | "sh" | "zsh" => matches!(first, "-c" | "-lc" | "-cl"),
+        _ if is_shell => matches!(first, "-c" | "-lc" | "-cl"),
         // The options of these programs change the variables, the directory or the `PATH` of the started command.
         "builtin" | "command" | "env" | "exec" => !first.starts_with('-'),
         _ => TRANSPARENT_WRAPPERS.contains(&name),

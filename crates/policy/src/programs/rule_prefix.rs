@@ -1,20 +1,6 @@
 //! Finds the first words of a command that a saved rule may consist of.
 
-use super::{CommandRisk, classify_command, list_contains, program_name, read_only};
-
-/// Programs that run text as a program, also with a version number after the name.
-const INTERPRETERS: &str = "
-    sh bash rbash dash ash zsh ksh mksh pdksh oksh yash fish csh tcsh elvish nu xonsh pwsh powershell cmd busybox
-    toybox python pypy ipython bpython jython micropython perl raku ruby irb jruby node nodejs deno bun tsx ts-node
-    php lua luajit R Rscript julia tclsh wish expect guile racket sbcl clisp ecl scheme chicken csi emacs clojure
-    clj bb ghci runghc runhaskell ocaml utop erl escript elixir iex scala groovy groovysh kotlin jshell swift
-    osascript awk gawk mawk nawk gdb lldb sqlite psql mysql mariadb mongo mongosh redis-cli ed ex vi vim nvim m4
-    octave nix-shell java javaw jjs jwebserver rhino nashorn d8 qjs quickjs txiki tjs coffee esno babel-node vite-node swc-node bunx
-    graaljs graalpy pypy python-config ptpython bython hy coconut sage maxima gp gnuplot dc bc octave-cli matlab scilab
-    swipl gprolog prolog gforth forth pike rexx regina newlisp picolisp chez chezscheme petite mit-scheme gosh kawa
-    janet fennel crystal nim rdmd tcc cling root factor mono csharp csi fsharpi fsi wine wine64 wasmtime wasmer wasm3
-    bpftrace stap dtrace ghc kotlinc scala-cli amm duckdb clickhouse clickhouse-client clickhouse-local cqlsh sqlcmd sqlplus isql usql
-    pgcli mycli litecli influx php-cgi phpdbg hhvm nush murex oil osh ysh rc es scsh posh zx ipython jupyter";
+use super::{CommandRisk, classify_command, is_interpreter, list_contains, program_name, read_only};
 
 /// Programs that run their arguments, or for which a rule would allow too much.
 const NEVER_ALONE: &str = "
@@ -106,14 +92,6 @@ pub fn rule_prefix(argv: &[&str]) -> Option<Vec<String>> {
     }
     let taken = prefix_length(argv, MAX_NESTED_RUNNERS)?;
     Some(argv[..taken].iter().map(|word| (*word).to_owned()).collect())
-}
-
-/// Returns true if the program `name` runs its input: a shell, a language, a debugger or a database prompt.
-pub fn is_interpreter(name: &str) -> bool {
-    let name = program_name(name);
-    let name = name.strip_suffix(".exe").unwrap_or(name);
-    let bare = name.trim_end_matches(|end: char| end.is_ascii_digit() || matches!(end, '.' | '-'));
-    list_contains(INTERPRETERS, name) || list_contains(INTERPRETERS, bare)
 }
 
 /// Returns the number of words of `argv` that identify it, with at most `deep` runners before the command.

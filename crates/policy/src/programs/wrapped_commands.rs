@@ -1,7 +1,7 @@
 //! Finds the commands that a wrapper runs.
 
 use super::danger_matcher::{MAX_INNER_COMMANDS, after_subcommand};
-use super::{MaybeWord, list_contains, program_name};
+use super::{MaybeWord, ShellFamily, list_contains, program_name};
 
 /// Programs that run their remaining arguments, their options that take the next word, and the number of operands
 /// before the command.
@@ -42,7 +42,7 @@ const UNPARSED_WRAPPERS: &str = "
     aa-exec asdf aws-vault choom concurrently coreutils cross-env daemonize dbus-launch direnv doppler dotenv envdir expect
     gdb hyperfine i386 mise numactl perf prlimit proot rlwrap run-parts runcon screen setarch softlimit tmux tsocks
     conda cpulimit dpkg-architecture dumb-init fakechroot ifne logsave mamba micromamba nix nix-shell nocache pee pyenv
-    rbenv rustup systemd-cat systemd-inhibit torify uname26 valgrind x86_64 fish csh tcsh pwsh nu elvish xonsh";
+    rbenv rustup systemd-cat systemd-inhibit torify uname26 valgrind x86_64";
 
 /// Programs, and the sub-commands after which another command follows.
 const RUNNERS: &[(&str, &str)] = &[
@@ -66,7 +66,8 @@ pub(super) fn commands_in_args<'a>(name: &str, words: &[MaybeWord<'a>]) -> Vec<V
     if list_contains("find fd fdfind", name) {
         return exec_commands(words);
     }
-    if list_contains(UNPARSED_WRAPPERS, name) {
+    let is_unparsed_shell = ShellFamily::of(name).is_some_and(|shell| !shell.has_known_options());
+    if is_unparsed_shell || list_contains(UNPARSED_WRAPPERS, name) {
         return commands_at_any_word(words);
     }
     if name.starts_with("python") {

@@ -40,6 +40,7 @@ mod wrapper_table;
 mod wrappers;
 
 pub use patch_command::{PatchCommand, find_patch};
+pub(crate) use syntax_tree::ShellDialect;
 
 /// Maximum length of a script in bytes.
 pub(super) const MAX_SCRIPT_BYTES: usize = 64 * 1024;

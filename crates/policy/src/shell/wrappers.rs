@@ -1,6 +1,6 @@
 //! Finds the command in the arguments of wrapper programs.
 
-use crate::programs::program_name;
+use crate::programs::{ShellFamily, program_name};
 use crate::shell::command_collector::{CommandCall, CommandCollector, CommandContext, StartedBy};
 use crate::shell::syntax_tree::{ParsedWord, ValueKind};
 use crate::shell::wrapper_options::{OptionTable, parse_options};
@@ -23,7 +23,6 @@ const OPAQUE_WRAPPERS: &[&str] = &[
     "expect",
     "faketime",
     "firejail",
-    "fish",
     "gdb",
     "i386",
     "ltrace",
@@ -78,12 +77,10 @@ pub(crate) fn collect_wrapped(
         "find" => find_exec::collect_find_commands(collector, call, context),
         "git" => git_exec::collect_git_commands(collector, call, context),
         "command" => command(collector, call, context),
-        _ if shell_invocation::is_shell(name) => {
-            shell_invocation::collect_shell_script(collector, name, call, context)
-        }
-        _ => match ROWS.iter().find(|row| row.has_name(name)) {
-            Some(row) => collect_simple_wrapper(collector, row, name, call, context),
-            None => (!OPAQUE_WRAPPERS.contains(&name) || call.words.len() == 1).then_some(()),
+        _ => match (ShellFamily::of(name), ROWS.iter().find(|row| row.has_name(name))) {
+            (Some(shell), _) => shell_invocation::collect_shell_script(collector, shell, call, context),
+            (_, Some(row)) => collect_simple_wrapper(collector, row, name, call, context),
+            _ => (!OPAQUE_WRAPPERS.contains(&name) || call.words.len() == 1).then_some(()),
         },
     };
     if fine.is_none() {
@@ -272,7 +269,7 @@ fn busybox(collector: &mut CommandCollector, call: &CommandCall, context: &Comma
     let name = applet.known_text().filter(|name| !name.starts_with('-'))?;
     let known_here = matches!(name, "sh" | "ash");
     let is_wrapper = ROWS.iter().any(|row| row.has_name(name))
-        || shell_invocation::is_shell(name)
+        || ShellFamily::of(name).is_some()
         || matches!(
             name,
             "env" | "xargs" | "watch" | "flock" | "script" | "su" | "find" | "busybox" | "sudo"

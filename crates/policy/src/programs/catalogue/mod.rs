@@ -1,0 +1,16 @@
+//! The catalogue of programs that run other programs or scripts: shells and interpreters.
+
+mod interpreters;
+mod shells;
+
+pub use interpreters::{is_interpreter, runs_script_file, script_file_options};
+pub use shells::ShellFamily;
+
+pub(super) use shells::shell_names;
+
+use super::{list_contains, program_name};
+
+/// Returns a program name without a version at its end: `python3.12` is `python`.
+fn without_version(name: &str) -> &str {
+    name.trim_end_matches(|end: char| end.is_ascii_digit() || matches!(end, '.' | '-'))
+}
