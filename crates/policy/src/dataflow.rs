@@ -4,7 +4,7 @@ use crate::command_analysis::{literal_text, word_text};
 use crate::interpreter_args::ScriptSource;
 use crate::programs::program_name;
 use crate::programs::{
-    REMOVES_FILES, ShellFamily, WRITES_PERSISTENT_PATH, drops_data, inner_commands, is_interpreter,
+    REMOVES_FILES, ShellFamily, Starter, WRITES_PERSISTENT_PATH, drops_data, inner_commands, is_interpreter,
     is_persistent_path, normalize_path_text, script_file_options,
 };
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
@@ -14,12 +14,6 @@ const RUNS_OUTPUT: &str = "runs whatever another command writes";
 const DATABASES: &[&str] = &["mariadb", "mongo", "mongosh", "mysql", "psql", "redis-cli", "sqlite3"];
 /// Output destinations that store no data.
 pub(crate) const SINKS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr"];
-
-/// Programs that start the command in their arguments, also in arguments that are added.
-const STARTERS: &[&str] = &[
-    "command", "env", "eval", "exec", "find", "nice", "nohup", "parallel", "setsid", "stdbuf", "sudo",
-    "time", "timeout", "xargs",
-];
 
 /// Returns the danger in the sources and destinations of a command's data.
 pub(crate) fn find_danger(command: &ScriptCommand) -> Option<&'static str> {
@@ -61,9 +55,12 @@ fn danger_of_added_args(command: &ScriptCommand) -> Option<&'static str> {
         ScriptSource::Input => command.more_args,
         ScriptSource::File(_) => false,
     };
-    let first = rest.iter().find(|word| !word_text(word).starts_with('-'));
-    let named = name != "find" && first.is_some_and(|word| literal_text(word).is_none());
-    let starts = STARTERS.contains(&name) && (command.more_args && no_command || named);
+    let operands = Starter::of(name).and_then(|starter| Some(starter.grammar?.1));
+    let mut first =
+        rest.iter().filter(|word| !word_text(word).starts_with('-')).take(operands.unwrap_or(0) + 1);
+    let named = name != "find" && first.any(|word| literal_text(word).is_none());
+    let is_starter = operands.is_some() || matches!(name, "eval" | "find");
+    let starts = is_starter && (command.more_args && no_command || named);
     let runs = starts || is_interpreter(name) && program;
     (fed && runs).then_some(RUNS_OUTPUT)
 }

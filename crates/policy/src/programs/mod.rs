@@ -35,6 +35,10 @@ pub(crate) use altering_options::first_altering_word;
 pub(crate) use appended_args::{
     find_only_runs_commands, is_read_only_with_any_args, prints_file_names, xargs_only_runs_command,
 };
+pub(crate) use catalogue::{
+    COMMAND_OPTIONS, ENV_OPTIONS, FLOCK_OPTIONS, Listing, SCRIPT_OPTIONS, SU_OPTIONS, SUDO_OPTIONS, Starter,
+    WATCH_OPTIONS, XARGS_OPTIONS,
+};
 pub use catalogue::{ShellFamily, is_interpreter, runs_script_file, script_file_options};
 pub use dangerous_variables::dangerous_variable;
 pub(crate) use rule_prefix::is_unknown_program;

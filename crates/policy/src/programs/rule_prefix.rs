@@ -1,32 +1,28 @@
 //! Finds the first words of a command that a saved rule may consist of.
 
-use super::{CommandRisk, classify_command, is_interpreter, list_contains, program_name, read_only};
+use super::{CommandRisk, Starter, classify_command, is_interpreter, list_contains, program_name, read_only};
 
-/// Programs that run their arguments, or for which a rule would allow too much.
+/// Programs, besides interpreters and starters, for which a rule would allow too much.
 const NEVER_ALONE: &str = "
-    env sudo doas pkexec su runuser xargs gxargs parallel find fd fdfind timeout gtimeout nice ionice chrt taskset
-    nohup setsid time exec command builtin eval source . trap alias stdbuf watch strace ltrace entr flock script
-    caffeinate fakeroot eatmydata noglob nocorrect docker podman nerdctl docker-compose kubectl oc helm ssh scp sftp
-    mosh rsync unshare nsenter chroot setpriv bwrap firejail systemd-run capsh nc ncat netcat socat telnet curl wget
-    rm dd chmod chown kill pkill killall shred sed perf valgrind rr tmux screen at batch crontab cmake gcc g++ cc
-    c++ clang clang++ ld tar zip less more man ansible ansible-playbook vagrant gcloud az aws tee make gmake ninja
-    npx bunx pnpx uvx pipx corepack git cargo npm pnpm yarn go gh rustup uv poetry pipenv pdm hatch bundle dotnet
-    apply_patch applypatch just task rake invoke fab tox nox mix bazel buck nix direnv mise asdf rtx op doppler dotenv cross-env
-    concurrently nodemon ssh-agent dbus-run-session xvfb-run export declare typeset local readonly set unset hash
-    enable read mapfile coproc function pry open xdg-open
-    javac jar jarsigner jdb jcmd jlink jpackage appletviewer rmic groff nroff troff grops gropdf eqn pic tbl tex latex
-    pdftex pdflatex xetex xelatex luatex lualatex context latexmk gs ghostscript ps2pdf dvips convert magick mogrify
-    composite montage display animate import conjure stream identify gm ffmpeg ffprobe sox openssl certtool gpg gpg2
-    rustc rustdoc swiftc scalac gfortran f77 f95 as nasm yasm objcopy objdump strip ar dpkg rpm apt-key dnf yum zypper apk
-    pacman snap flatpak cp mv ln install rsync truncate split csplit patch ssh-keygen ssh-add meson ant sbt scons waf lein
-    cabal stack ghcup dune opam zig conda mamba helm skaffold tilt packer vault consul nomad mosquitto_sub lftp aria2c
-    yt-dlp rclone restic borg logrotate run-parts at systemd-analyze busctl dbus-send gdbus xdotool wmctrl ltrace
-    pm2 forever supervisorctl foreman overmind honcho lerna nx turbo rush gulp grunt webpack vite rollup parcel esbuild
-    storybook cypress wrangler vercel netlify firebase heroku fly serverless sls cdk sam pulumi ansible-galaxy
-    pre-commit husky lint-staged act skopeo buildah minikube kind k3d argocd flux gpgv gpgconf watchexec watchman
-    cscope ctags etags indent sponge pv dialog whiptail fzf sk peco pandoc asciidoctor sphinx-build mkdocs hugo jekyll
-    protoc flatc thrift swig bison yacc flex lex ragel gperf cython mypyc nuitka pyinstaller zipapp pip-compile
-    ld.gold lld mold wild gold emcc em++ clang-cl nvcc icc ifort dmd ldc2 gdc gnat gprbuild fpc ocamlopt ocamlc uniq xxd";
+    find fd fdfind eval source . trap alias docker podman nerdctl docker-compose kubectl oc helm ssh scp sftp mosh
+    rsync nc ncat netcat socat telnet curl wget rm dd chmod chown kill pkill killall shred sed rr crontab cmake gcc
+    g++ cc c++ clang clang++ ld tar zip less more man ansible ansible-playbook vagrant gcloud az aws tee make gmake
+    ninja pipx corepack git cargo npm pnpm yarn go gh uv poetry pipenv pdm hatch bundle dotnet apply_patch
+    applypatch just task rake invoke fab tox nox mix bazel buck rtx op nodemon export declare typeset local readonly
+    set unset hash enable read mapfile coproc function pry open xdg-open javac jar jarsigner jdb jcmd jlink jpackage
+    appletviewer rmic groff nroff troff grops gropdf eqn pic tbl tex latex pdftex pdflatex xetex xelatex luatex
+    lualatex context latexmk gs ghostscript ps2pdf dvips convert magick mogrify composite montage display animate
+    import conjure stream identify gm ffmpeg ffprobe sox openssl certtool gpg gpg2 rustc rustdoc swiftc scalac
+    gfortran f77 f95 as nasm yasm objcopy objdump strip ar dpkg rpm apt-key dnf yum zypper apk pacman snap flatpak
+    cp mv ln install truncate split csplit patch ssh-keygen ssh-add meson ant sbt scons waf lein cabal stack ghcup
+    dune opam zig skaffold tilt packer vault consul nomad mosquitto_sub lftp aria2c yt-dlp rclone restic borg
+    logrotate systemd-analyze busctl dbus-send gdbus xdotool wmctrl pm2 forever supervisorctl foreman overmind
+    honcho lerna nx turbo rush gulp grunt webpack vite rollup parcel esbuild storybook cypress wrangler vercel
+    netlify firebase heroku fly serverless sls cdk sam pulumi ansible-galaxy pre-commit husky lint-staged act skopeo
+    buildah minikube kind k3d argocd flux gpgv gpgconf watchexec watchman cscope ctags etags indent sponge pv dialog
+    whiptail fzf sk peco pandoc asciidoctor sphinx-build mkdocs hugo jekyll protoc flatc thrift swig bison yacc flex
+    lex ragel gperf cython mypyc nuitka pyinstaller zipapp pip-compile ld.gold lld mold wild gold emcc em++ clang-cl
+    nvcc icc ifort dmd ldc2 gdc gnat gprbuild fpc ocamlopt ocamlc uniq xxd";
 
 /// Programs with one purpose, apart from the options listed in `altering`. For other programs a rule names every word.
 const SINGLE_PURPOSE: &str = "
@@ -126,7 +122,10 @@ fn prefix_length(argv: &[&str], deep: usize) -> Option<usize> {
 
 /// Returns true if a rule must never consist of the program `name` alone.
 fn is_never_alone(name: &str) -> bool {
-    list_contains(NEVER_ALONE, name) || is_interpreter(name) || !is_plain_name(name)
+    list_contains(NEVER_ALONE, name)
+        || is_interpreter(name)
+        || Starter::of(name).is_some()
+        || !is_plain_name(name)
 }
 
 /// Returns true if the program `name` is unknown: a rule for it should name all words of the command.

@@ -1,5 +1,8 @@
 //! The shells, by family: the options and the grammar that the analysis knows of each.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::{program_name, without_version};
 use crate::shell::ShellDialect;
 
@@ -38,7 +41,8 @@ impl ShellFamily {
     /// Returns the family of the shell `program`, a name or a path. A name with a version belongs to a similar shell.
     pub fn of(program: &str) -> Option<Self> {
         let name = program_name(program);
-        let find = |name: &str| shells().find(|(listed, _)| *listed == name).map(|(_, family)| family);
+        static INDEX: LazyLock<HashMap<&str, ShellFamily>> = LazyLock::new(|| shells().collect());
+        let find = |name: &str| INDEX.get(name).copied();
         find(name).or_else(|| {
             let family = find(without_version(name))?;
             Some(if family == Self::Foreign { family } else { Self::Similar })
