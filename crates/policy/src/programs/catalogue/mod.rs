@@ -1,4 +1,4 @@
-//! The catalogue of programs that run other programs or scripts: shells, interpreters and starters.
+//! The catalogue of programs that run others: shells, interpreters, starters.
 
 mod interpreters;
 mod shells;
