@@ -8,7 +8,8 @@ use crate::command_risk::classify_in_context;
 use crate::dataflow::{self, SINKS};
 use crate::programs::program_name;
 use crate::programs::{
-    CommandRisk, classify_command, dangerous_variable, first_altering_word, inner_commands, is_interpreter,
+    CommandRisk, Listing, ShellFamily, Starter, classify_command, dangerous_variable, first_altering_word,
+    inner_commands, is_interpreter,
 };
 use crate::rules::{MatchedRule, PolicyRule, RuleDecision, RuleSet, RuleSubject};
 use crate::shell::{ScriptAnalysis, ScriptCommand, ScriptRedirect, ScriptWord, UndecidedPart, analyse_argv};
@@ -17,9 +18,6 @@ use crate::{ApprovalCase, CommandLine, MachineLookup, ResolvedProgram};
 
 /// A script above this size in bytes, here-document texts excluded, counts as too long to review.
 const MAX_REVIEWABLE_BYTES: usize = 16 << 10;
-
-/// Programs that only start the command in their arguments: only that command needs judging.
-const TRANSPARENT_WRAPPERS: &[&str] = &["gtimeout", "ionice", "nice", "stdbuf", "timeout", "xargs"];
 
 /// The analysis of one command line.
 #[derive(Debug, Clone)]
@@ -457,11 +455,13 @@ fn is_wrapper(commands: &[ScriptCommand], at: usize) -> bool {
     let wrapper = &commands[at];
     let Some(name) = literal_text(&wrapper.words[0]).map(program_name) else { return false };
     let first = wrapper.words.get(1).map(word_text).unwrap_or_default();
+    let is_shell = ShellFamily::of(name).is_some_and(ShellFamily::has_known_options);
     let plain = match name {
-        "ash" | "bash" | "dash" | "ksh" | "sh" | "zsh" => matches!(first, "-c" | "-lc" | "-cl"),
+        _ if is_shell => matches!(first, "-c" | "-lc" | "-cl"),
         // The options of these programs change the variables, the directory or the `PATH` of the started command.
         "builtin" | "command" | "env" | "exec" => !first.starts_with('-'),
-        _ => TRANSPARENT_WRAPPERS.contains(&name),
+        "xargs" => true,
+        _ => Starter::of(name).is_some_and(|starter| starter.listing == Listing::Transparent),
     };
     plain
         && commands.get(at + 1).is_some_and(|inner| {

@@ -1,11 +1,11 @@
 //! Finds dangers in the data flow of a command: the sources of its input and the destinations of its output.
 
 use crate::command_analysis::{literal_text, word_text};
-use crate::interpreter_args::{SHELLS, ScriptSource};
+use crate::interpreter_args::ScriptSource;
 use crate::programs::program_name;
 use crate::programs::{
-    REMOVES_FILES, WRITES_PERSISTENT_PATH, drops_data, inner_commands, is_interpreter, is_persistent_path,
-    normalize_path_text,
+    REMOVES_FILES, ShellFamily, Starter, WRITES_PERSISTENT_PATH, drops_data, inner_commands, is_interpreter,
+    is_persistent_path, normalize_path_text, script_file_options,
 };
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 
@@ -14,22 +14,6 @@ const RUNS_OUTPUT: &str = "runs whatever another command writes";
 const DATABASES: &[&str] = &["mariadb", "mongo", "mongosh", "mysql", "psql", "redis-cli", "sqlite3"];
 /// Output destinations that store no data.
 pub(crate) const SINKS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr"];
-
-/// Programs, and the options that are followed by a script or file to run.
-const SCRIPT_FILE_OPTIONS: &[(&str, &[&str])] = &[
-    ("make", &["-f", "--file", "--makefile"]),
-    ("gmake", &["-f", "--file", "--makefile"]),
-    ("sed", &["-f", "--file"]),
-    ("bash", &["--rcfile", "--init-file"]),
-    ("deno", &["run"]),
-    ("bun", &["run"]),
-    ("go", &["run"]),
-];
-/// Programs that start the command in their arguments, also in arguments that are added.
-const STARTERS: &[&str] = &[
-    "command", "env", "eval", "exec", "find", "nice", "nohup", "parallel", "setsid", "stdbuf", "sudo",
-    "time", "timeout", "xargs",
-];
 
 /// Returns the danger in the sources and destinations of a command's data.
 pub(crate) fn find_danger(command: &ScriptCommand) -> Option<&'static str> {
@@ -71,9 +55,12 @@ fn danger_of_added_args(command: &ScriptCommand) -> Option<&'static str> {
         ScriptSource::Input => command.more_args,
         ScriptSource::File(_) => false,
     };
-    let first = rest.iter().find(|word| !word_text(word).starts_with('-'));
-    let named = name != "find" && first.is_some_and(|word| literal_text(word).is_none());
-    let starts = STARTERS.contains(&name) && (command.more_args && no_command || named);
+    let operands = Starter::of(name).and_then(|starter| Some(starter.grammar?.1));
+    let mut first =
+        rest.iter().filter(|word| !word_text(word).starts_with('-')).take(operands.unwrap_or(0) + 1);
+    let named = name != "find" && first.any(|word| literal_text(word).is_none());
+    let is_starter = operands.is_some() || matches!(name, "eval" | "find");
+    let starts = is_starter && (command.more_args && no_command || named);
     let runs = starts || is_interpreter(name) && program;
     (fed && runs).then_some(RUNS_OUTPUT)
 }
@@ -96,7 +83,7 @@ fn danger_of_input(command: &ScriptCommand) -> Option<&'static str> {
     if !is_interpreter(name) {
         return None;
     }
-    let is_shell = SHELLS.contains(&name);
+    let is_shell = ShellFamily::of(name).is_some();
     let drops = |redirect: &ScriptRedirect| matches!(redirect, ScriptRedirect::Text(given) if drops_data(word_text(given)));
     if DATABASES.contains(&name) && command.redirects.iter().any(drops) {
         return Some("removes the data of a database");
@@ -152,17 +139,16 @@ fn args_run_input(name: &str, rest: &[ScriptWord]) -> bool {
         attached.map(|rest| rest.trim_start_matches('=')).chain(next).any(is_read)
     };
     match name {
-        "parallel" => words
-            .iter()
-            .all(|word| word.starts_with(|c: char| c == '-' || c.is_ascii_digit()) || SHELLS.contains(word)),
-        _ => SCRIPT_FILE_OPTIONS.iter().any(|(program, leads)| *program == name && leads.iter().any(behind)),
+        "parallel" => words.iter().all(|word| {
+            word.starts_with(|c: char| c == '-' || c.is_ascii_digit()) || ShellFamily::of(word).is_some()
+        }),
+        _ => script_file_options(name).iter().any(behind),
     }
 }
 
 /// Returns true if the arguments tell the program `name` to run another command's output, other than by standard input.
 fn args_run_output(name: &str, rest: &[ScriptWord]) -> bool {
-    let leads =
-        || SCRIPT_FILE_OPTIONS.iter().filter(|(program, _)| *program == name).flat_map(|(_, leads)| *leads);
+    let leads = || script_file_options(name).iter();
     let prints = |file: &str| file.starts_with("<(") || is_descriptor_path(file);
     let behind = rest
         .windows(2)

@@ -4,9 +4,9 @@
 use crate::command_analysis::{literal_text, word_text};
 use crate::command_risk::danger_of;
 use crate::embedded_code;
-use crate::interpreter_args::{SHELLS, ScriptSource};
+use crate::interpreter_args::ScriptSource;
 use crate::programs::program_name;
-use crate::programs::{CommandRisk, is_interpreter, normalize_path_text};
+use crate::programs::{CommandRisk, ShellFamily, is_interpreter, normalize_path_text, script_file_options};
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord, analyse_script};
 
 const RUNS_DOWNLOAD: &str = "runs what another command of the line downloads or unpacks";
@@ -51,20 +51,8 @@ const DEFAULT_FILES: &[(&[&str], &[&str])] = &[
     (&["pip", "pip3", "python", "python3"], &["setup.py"]),
     (&["gradle", "mvn"], &["build.gradle", "pom.xml"]),
 ];
-/// Options followed by a file to run: `bash --rcfile x`, `node --require x`, `awk -f x`.
-const SCRIPT_FILE_OPTIONS: &[&str] = &[
-    "-f",
-    "--file",
-    "--rcfile",
-    "--init-file",
-    "-r",
-    "--require",
-    "--import",
-    "-l",
-    "--load",
-    "-jar",
-    "--makefile",
-];
+/// Options of most interpreters followed by a file to run: `node --require x`, `awk -f x`.
+const SCRIPT_FILE_OPTIONS: &[&str] = &["-f", "--file", "-r", "--require", "--import", "-l", "--load"];
 /// Options followed by an output file.
 const OUTPUT_OPTIONS: &[&str] =
     &["-o", "-O", "-qO", "-sSLo", "-Lo", "-so", "-sLo", "-fsSLo", "--output", "--output-document"];
@@ -145,14 +133,16 @@ impl WrittenFiles {
             return Some(CommandRisk::Dangerous(RUNS_DOWNLOAD));
         }
         let name = literal_text(&command.words[0]).map(program_name);
-        let is_foreign_language = name.is_some_and(|name| is_interpreter(name) && !SHELLS.contains(&name));
+        let is_interpreter = name.is_some_and(is_interpreter);
+        let shell = name.and_then(ShellFamily::of);
+        let is_code = is_interpreter && !shell.is_some_and(ShellFamily::has_known_options);
+        let is_script = !is_interpreter || shell.is_some();
         let mut literal_files =
             self.literal_files.iter().filter(|(file, _)| run.iter().any(|run| normalize_file(run) == *file));
         literal_files.find_map(|(_, text)| {
-            if is_foreign_language {
-                return embedded_code::danger_of_text(text);
-            }
-            analyse_script(text).commands.iter().find_map(danger_of)
+            let of_code = is_code.then(|| embedded_code::danger_of_text(text)).flatten();
+            let of_script = || analyse_script(text).commands.iter().find_map(danger_of);
+            of_code.or_else(|| is_script.then(of_script).flatten())
         })
     }
 
@@ -220,21 +210,23 @@ fn files_run(command: &ScriptCommand) -> Vec<String> {
             ScriptSource::Input => files.extend(reads),
             ScriptSource::Text(_) => {}
         }
-        files.extend(files_after_options(rest));
-    } else if matches!(name, "make" | "gmake" | "sed") {
-        files.extend(files_after_options(rest));
     } else if FILE_RUNNERS.contains(&name)
         || matches!(name, "source" | ".")
         || name == "chmod" && rest.iter().any(|mode| makes_executable(word_text(mode)))
     {
         files.extend(operands());
     }
+    let own_options = script_file_options(name);
+    if is_interpreter(name) || !own_options.is_empty() {
+        let options = [SCRIPT_FILE_OPTIONS, own_options].concat();
+        files.extend(files_after_options(&options, rest));
+    }
     files
 }
 
-/// Returns the files after options that name a file to run.
-fn files_after_options(words: &[ScriptWord]) -> impl Iterator<Item = String> {
-    let named = words.windows(2).filter(|pair| SCRIPT_FILE_OPTIONS.contains(&word_text(&pair[0])));
+/// Returns the files after `options`.
+fn files_after_options(options: &[&str], words: &[ScriptWord]) -> impl Iterator<Item = String> {
+    let named = words.windows(2).filter(|pair| options.contains(&word_text(&pair[0])));
     named.map(|pair| word_text(&pair[1]).to_owned())
 }
 

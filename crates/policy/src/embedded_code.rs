@@ -3,9 +3,9 @@
 
 use crate::command_analysis::{literal_text, word_text};
 use crate::command_risk::danger_of;
-use crate::interpreter_args::{SHELLS, ScriptSource};
+use crate::interpreter_args::ScriptSource;
 use crate::programs::program_name;
-use crate::programs::{CommandRisk, REMOVES_FILES, is_interpreter};
+use crate::programs::{CommandRisk, REMOVES_FILES, ShellFamily, is_interpreter};
 use crate::shell::{ScriptCommand, ScriptRedirect, analyse_argv, analyse_script};
 
 /// Maximum length of the examined code.
@@ -101,7 +101,8 @@ const FORKS: &[&str] = &["fork", "spawn(", "Process(", "Popen(", "posix_spawn", 
 pub(crate) fn find_danger(command: &ScriptCommand) -> Option<CommandRisk> {
     let (name, rest) = command.words.split_first()?;
     let name = program_name(literal_text(name)?);
-    if !is_interpreter(name) || SHELLS.contains(&name) {
+    // The script of a known shell is among the commands of the line.
+    if !is_interpreter(name) || ShellFamily::of(name).is_some_and(ShellFamily::has_known_options) {
         return None;
     }
     let given = || {

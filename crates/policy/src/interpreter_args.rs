@@ -1,11 +1,9 @@
 //! Finds the program that an interpreter runs, by its arguments: a text, a file, or its standard input.
 
 use crate::command_analysis::word_text;
+use crate::programs::ShellFamily;
 use crate::shell::ScriptWord;
 
-/// Interpreters with the options of a shell.
-pub(crate) const SHELLS: &[&str] =
-    &["ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "sh", "tcsh", "yash", "zsh"];
 /// Options of other interpreters whose value, the next word, is not a program.
 const VALUE_OPTIONS: &[&str] = &["-C", "-I", "-O", "-W", "-X", "-r", "--import", "--require"];
 /// Options of other interpreters that take a program text; one-letter options may be combined with others.
@@ -27,12 +25,11 @@ pub(crate) enum ScriptSource<'a> {
 impl<'a> ScriptSource<'a> {
     /// Finds the program source of the interpreter `name` with these arguments.
     pub(crate) fn from_args(name: &str, words: &'a [ScriptWord]) -> Self {
-        if SHELLS.contains(&name) {
-            shell_source(words)
-        } else if name.ends_with("awk") {
-            awk_source(words)
-        } else {
-            other_source(name, words)
+        match ShellFamily::of(name) {
+            Some(ShellFamily::Foreign) => other_source(name, words),
+            Some(_) => shell_source(words),
+            None if name.ends_with("awk") => awk_source(words),
+            None => other_source(name, words),
         }
     }
 }

@@ -75,7 +75,8 @@ pub use machine_lookup::{MachineLookup, ResolvedProgram};
 pub use model_path::{ModelPathFault, normalize_path, resolve_path};
 pub use permit::Permit;
 pub use programs::{
-    CommandRisk, classify_command, classify_words, dangerous_variable, is_interpreter, rule_prefix,
+    CommandRisk, ShellFamily, classify_command, classify_words, dangerous_variable, is_interpreter,
+    rule_prefix, runs_script_file, script_file_options,
 };
 pub use read_scope::{ReadRoot, ReadScope};
 pub use rules::{

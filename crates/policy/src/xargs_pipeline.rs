@@ -3,16 +3,13 @@
 use crate::command_analysis::{literal_text, word_text};
 use crate::programs::program_name;
 use crate::programs::{
-    find_only_runs_commands, is_read_only_with_any_args, may_name_special_files, prints_file_names,
-    xargs_only_runs_command,
+    ShellFamily, find_only_runs_commands, is_read_only_with_any_args, may_name_special_files,
+    prints_file_names, xargs_only_runs_command,
 };
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 
 /// Placeholders for an added argument.
 const PLACEHOLDERS: &[&str] = &["{}", "%"];
-
-/// Shells that can be given a script as an argument.
-const SHELLS: &[&str] = &["bash", "sh", "zsh"];
 
 /// Marks the commands of a line that only read, or only start read-only commands, for any added arguments.
 pub(crate) struct ReadOnlyStarts(Vec<bool>);
@@ -56,7 +53,8 @@ fn supplies_file_names(command: &ScriptCommand, wraps: bool) -> bool {
     if is_program(command, "xargs") {
         return takes_only_names(command);
     }
-    if wraps && SHELLS.iter().any(|shell| is_program(command, shell)) {
+    let shell = literal_text(&command.words[0]).and_then(ShellFamily::of);
+    if wraps && matches!(shell, Some(ShellFamily::Bash | ShellFamily::Sh | ShellFamily::Zsh)) {
         return true;
     }
     let words: Vec<Option<&str>> = command.words.iter().map(literal_text).collect();

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use policy::normalize_path;
+use policy::{normalize_path, runs_script_file};
 use rustix::fs::{FileType, stat};
 
 /// The maximum number of words of one text.
@@ -25,31 +25,8 @@ const SCRIPT_EXTENSIONS: &[&str] = &[
     "sh", "bash", "zsh", "fish", "ksh", "py", "js", "mjs", "cjs", "ts", "mts", "cts", "rb", "pl", "php",
     "lua", "ps1", "mk", "just", "exs", "jl", "R",
 ];
-/// Words whose next word is a script.
-const RUNNERS: &[&str] = &[
-    ".",
-    "source",
-    "sh",
-    "bash",
-    "dash",
-    "zsh",
-    "ksh",
-    "fish",
-    "python",
-    "python3",
-    "perl",
-    "ruby",
-    "node",
-    "deno",
-    "bun",
-    "php",
-    "lua",
-    "tsx",
-    "source_env",
-    "watch_file",
-    "include",
-    "-include",
-];
+/// Words whose next word is a script, besides the names of interpreters.
+const SOURCE_WORDS: &[&[u8]] = &[b".", b"source", b"source_env", b"watch_file", b"include", b"-include"];
 /// Keys of `package.json` that hold commands.
 const COMMAND_KEYS: &[&str] =
     &["scripts", "husky", "lint-staged", "simple-git-hooks", "gitHooks", "pre-commit"];
@@ -83,7 +60,7 @@ impl ConfigurationText<'_> {
         let mut bases: Vec<PathBuf> = vec![self.root.to_owned()];
         bases.extend(self.file.parent().map(Path::to_owned));
         for word in words.take(MAX_WORDS) {
-            let runs = RUNNERS.iter().any(|runner| before == runner.as_bytes());
+            let runs = SOURCE_WORDS.contains(&before) || str::from_utf8(before).is_ok_and(runs_script_file);
             before = word;
             let path = without_variable(word.strip_prefix(b"@").unwrap_or(word));
             let is_path = path.contains(&b'/') || path.contains(&b'.');

@@ -8,11 +8,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use policy::{EnvironmentPolicy, Permit};
+use policy::{EnvironmentPolicy, Permit, ShellFamily};
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
-use super::{InstalledShell, ShellKind};
+use super::InstalledShell;
 use crate::capture::Capture;
 use crate::process::{PRELUDE_FD, ProcessCommand, Spawner, Stdio, sealed_memfd};
 use crate::session::{ProcessExit, ProcessSession, SessionOrigin, SessionStage, TakenOutput};
@@ -138,15 +138,19 @@ async fn probe_profile(
     spawner: &Spawner,
     permit: &Permit,
 ) -> Option<LoginProfile> {
-    let with = run_and_capture(shell, &state_script(shell.kind, true), first, spawner, permit).await?;
+    let with = run_and_capture(shell, &state_script(shell.family, true), first, spawner, permit).await?;
     let [_, variables, functions, options] = split_parts(&with)?;
     let (mut has_aliases, mut sets_umask) = (false, false);
     let mut names = BTreeSet::new();
-    let prelude = match shell.kind {
-        ShellKind::Posix => None,
-        ShellKind::Bash | ShellKind::Zsh => {
+    let prelude = match shell.family {
+        ShellFamily::Sh
+        | ShellFamily::Almquist
+        | ShellFamily::Korn
+        | ShellFamily::Similar
+        | ShellFamily::Foreign => None,
+        ShellFamily::Bash | ShellFamily::Zsh => {
             let without =
-                run_and_capture(shell, &state_script(shell.kind, false), first, spawner, permit).await?;
+                run_and_capture(shell, &state_script(shell.family, false), first, spawner, permit).await?;
             let [_, _, no_functions, plain] = split_parts(&without)?;
             let functions = if functions == no_functions { &[] } else { functions };
             let changed = changed_options(options, plain);
@@ -176,14 +180,18 @@ async fn probe_profile(
 }
 
 /// Returns the flags and the script that make a shell print its state, with its profile or without.
-fn state_script(kind: ShellKind, login: bool) -> (Vec<&'static str>, String) {
+fn state_script(family: ShellFamily, login: bool) -> (Vec<&'static str>, String) {
     let mark = format!("printf '%s' '{PART_SEPARATOR}'");
-    let (plain, functions, options): (Vec<&'static str>, _, _) = match kind {
-        ShellKind::Bash => {
+    let (plain, functions, options): (Vec<&'static str>, _, _) = match family {
+        ShellFamily::Bash => {
             (vec!["--noprofile", "--norc"], "declare -f", "shopt -p; set +o; umask -p; alias -p")
         }
-        ShellKind::Zsh => (vec!["-f"], "typeset -f", ":"),
-        ShellKind::Posix => (vec![], ":", ":"),
+        ShellFamily::Zsh => (vec!["-f"], "typeset -f", ":"),
+        ShellFamily::Sh
+        | ShellFamily::Almquist
+        | ShellFamily::Korn
+        | ShellFamily::Similar
+        | ShellFamily::Foreign => (vec![], ":", ":"),
     };
     let flags = if login { vec!["-l"] } else { plain };
     (flags, format!("{mark}; command env -0; {mark}; {functions}; {mark}; {options}"))

@@ -9,21 +9,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use policy::{EnvironmentPolicy, Permit, imposed_variables};
+use policy::{EnvironmentPolicy, Permit, ShellFamily, imposed_variables};
 
 use crate::fs::FileHandle;
 use crate::process::{ProcessCommand, Spawner, Stdio};
 use login_profile::LoginProfiles;
 
-/// The supported shells, in order of preference.
-const SUPPORTED_SHELLS: [(&str, ShellKind); 6] = [
-    ("bash", ShellKind::Bash),
-    ("zsh", ShellKind::Zsh),
-    ("sh", ShellKind::Posix),
-    ("dash", ShellKind::Posix),
-    ("ksh", ShellKind::Posix),
-    ("ash", ShellKind::Posix),
-];
 /// The directories searched for shells: never a PATH, which may lead into the workspace.
 const SHELL_DIRS: [&str; 4] = ["/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
 
@@ -31,14 +22,7 @@ const SHELL_DIRS: [&str; 4] = ["/bin", "/usr/bin", "/usr/local/bin", "/opt/homeb
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct InstalledShell {
     path: PathBuf,
-    kind: ShellKind,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum ShellKind {
-    Bash,
-    Zsh,
-    Posix,
+    family: ShellFamily,
 }
 
 /// An unknown or missing shell.
@@ -52,18 +36,15 @@ impl InstalledShell {
     /// Finds a shell by a known name, or by the path of a shell with one.
     pub fn find(name: &str) -> Result<Self, NoShellFault> {
         let path = Path::new(name);
-        let known = |path: &Path| {
-            let file = path.file_name()?;
-            SUPPORTED_SHELLS.iter().find(|(known, _)| file == OsStr::new(known)).map(|(_, kind)| *kind)
-        };
-        let found = known(path).and_then(|kind| {
+        let known = ShellFamily::of(name).filter(|family| family.has_known_options());
+        let found = known.and_then(|family| {
             let places = SHELL_DIRS.iter().map(|place| Path::new(place).join(name));
             let mut places: Box<dyn Iterator<Item = PathBuf>> = match path.is_absolute() {
                 true => Box::new(std::iter::once(path.to_owned())),
                 false if name.contains('/') => Box::new(std::iter::empty()),
                 false => Box::new(places),
             };
-            places.find(|path| can_run(path)).map(|path| Self { path, kind })
+            places.find(|path| can_run(path)).map(|path| Self { path, family })
         });
         found.ok_or_else(|| NoShellFault(name.to_owned()))
     }
@@ -71,12 +52,12 @@ impl InstalledShell {
     /// Returns the user's shell if it is supported, else the first installed one.
     pub fn of_user(own: Option<&OsStr>) -> Option<Self> {
         let own = own.and_then(OsStr::to_str).and_then(|own| Self::find(own).ok());
-        own.or_else(|| SUPPORTED_SHELLS.iter().find_map(|(name, _)| Self::find(name).ok()))
+        own.or_else(|| ShellFamily::script_shells().find_map(|name| Self::find(name).ok()))
     }
 
     /// Returns the arguments that run `script` without reading any start-up file of the user.
     fn without_profile(&self, script: &str) -> Vec<String> {
-        let flags: &[&str] = if self.kind == ShellKind::Zsh { &["-f", "-c"] } else { &["-c"] };
+        let flags: &[&str] = if self.family == ShellFamily::Zsh { &["-f", "-c"] } else { &["-c"] };
         let flags = flags.iter().map(|&flag| flag.to_owned());
         std::iter::once(self.to_string()).chain(flags).chain([script.to_owned()]).collect()
     }

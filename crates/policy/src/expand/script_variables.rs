@@ -5,13 +5,11 @@ use std::collections::HashMap;
 use super::word_expander::{WordExpander, printed_output, split_array_words};
 use super::{MAX_VALUE_BYTES, UnknownExpansion, expand_words};
 use crate::command_analysis::{literal_text, word_text};
-use crate::programs::program_name;
+use crate::programs::{ShellFamily, program_name};
 use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 
 /// Maximum number of values kept for one variable.
 const MAX_VALUES: usize = 8;
-/// Shells that pass the arguments after a script to it.
-const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "sh", "zsh"];
 
 /// The value of a variable.
 #[derive(Debug, Clone, PartialEq)]
@@ -131,7 +129,7 @@ impl ScriptVariables {
                 }
             }
             ("read" | "mapfile" | "readarray", _) => self.collect_read(command),
-            (shell, _) if SHELLS.contains(&shell) => {
+            (shell, _) if ShellFamily::of(shell).is_some() => {
                 let script = args.iter().position(|word| {
                     word_text(word)
                         .strip_prefix('-')

@@ -15,6 +15,7 @@
 
 use std::sync::LazyLock;
 
+use super::catalogue::shell_names;
 use super::danger_predicates::matches_predicate;
 use super::dangerous_commands::ROWS;
 use super::program_index::ProgramIndex;
@@ -125,24 +126,9 @@ fn own_risk(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
 /// Returns at most `limit` program names of the table, and shells, whose name `fits`.
 pub(crate) fn programs_matching(fits: impl Fn(&str) -> bool, limit: usize) -> Vec<&'static str> {
     let rows = ROWS.iter().flat_map(|(names, ..)| names.split_whitespace());
-    let others = [
-        "git",
-        "bash",
-        "sh",
-        "dash",
-        "zsh",
-        "env",
-        "xargs",
-        "eval",
-        "python3",
-        "perl",
-        "mkfs",
-        "mkfs.ext4",
-        "mkfs.xfs",
-        "fsck",
-    ];
+    let others = ["git", "env", "xargs", "eval", "python3", "perl", "mkfs", "mkfs.ext4", "mkfs.xfs", "fsck"];
     let mut names: Vec<&'static str> =
-        rows.chain(others).filter(|name| !name.ends_with('*') && fits(name)).collect();
+        rows.chain(others).chain(shell_names()).filter(|name| !name.ends_with('*') && fits(name)).collect();
     names.sort_unstable();
     names.dedup();
     names.truncate(limit);

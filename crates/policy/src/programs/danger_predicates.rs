@@ -10,12 +10,6 @@ use super::{
 /// Evaluates the predicate `name`, written with its braces, for `words` of `program`.
 pub(super) fn matches_predicate(name: &str, program: &str, words: &[MaybeWord<'_>]) -> bool {
     let any = |fits: fn(&str) -> bool| words.iter().flatten().any(|word| fits(word));
-    let has_value = |names: &'static str, fits: fn(&str) -> bool| {
-        option_values(program, names, words).into_iter().any(fits)
-    };
-    let others = |fits: fn(&str) -> bool| {
-        operands(words).next().is_none() || operands(words).any(|word| !word.is_some_and(fits))
-    };
     match name {
         "{operand}" => any(|word| !word.starts_with('-')),
         "{beyond-version}" => words != [Some("-V")],
@@ -23,30 +17,18 @@ pub(super) fn matches_predicate(name: &str, program: &str, words: &[MaybeWord<'_
             operands(words).next().is_none()
                 && !["--version", "--help", "-h"].iter().any(|asks| words == [Some(*asks)])
         }
-        "{system}" => any(is_system_path),
-        "{device}" => any(|word| word.strip_prefix("of=").is_some_and(is_device)),
-        "{disk}" => any(|word| is_device(word) && !word.starts_with("/dev/pts/")),
         "{open}" => any(makes_world_writable),
         "{setid}" => any(is_setuid_mode),
         "{host}" => any(is_remote),
-        "{unnamed}" => others(is_workspace_path),
-        "{many}" => any(|word| word.contains(['*', '?'])),
         "{each}" => wrapped_commands::commands_in_args(program, words).iter().any(|argv| {
             argv.first()
                 .copied()
                 .flatten()
                 .is_some_and(|name| list_contains("rm unlink rmdir", program_name(name)))
         }),
-        "{lasting}" => any(|word| is_persistent_path(word.strip_prefix("of=").unwrap_or(word))),
-        "{lasting-last}" => {
-            operands(words).last().flatten().is_some_and(is_persistent_path)
-                || has_value("-t --target-directory", is_persistent_path)
+        "{pipe}" => {
+            option_values(program, "-o --output", words).into_iter().any(|to| to.starts_with(['|', '!']))
         }
-        "{lasting-into}" => has_value("-d", is_persistent_path),
-        "{script}" => others(|path| {
-            is_workspace_path(path) && !path.starts_with('/') && path.ends_with("/bin/activate")
-        }),
-        "{pipe}" => has_value("-o --output", |to| to.starts_with(['|', '!'])),
         "{test-by}" => any(|word| !word.starts_with("--") && word.starts_with('-') && word.contains("TT")),
         "{alias}" => any(|word| {
             word.split_once('=').is_some_and(|(_, text)| {
@@ -64,18 +46,40 @@ pub(super) fn matches_predicate(name: &str, program: &str, words: &[MaybeWord<'_
         "{everything}" => stops_everything(words),
         "{group}" => any(|word| word == "0"),
         "{sed}" => sed::runs_programs(words),
-        "{config}" | "{keys}" | "{lands}" | "{expires}" | "{worktree}" => {
-            git_dangers::matches_predicate(name, words)
-        }
-        "{remote}" => {
-            any(|word| ["ext::", "fd::"].iter().any(|vcs| word.starts_with(vcs)) || url_runs_program(word))
-        }
-        "{reference}" => operands(words).count() > 1,
-        "{refs}" => any(|word| word.starts_with('+') || word.starts_with(':')),
         _ => {
-            destructive_predicates::matches_predicate(name, program, words)
+            matches_path_predicate(name, program, words)
+                || git_dangers::matches_predicate(name, words)
+                || destructive_predicates::matches_predicate(name, program, words)
                 || upload_predicates::matches_predicate(name, program, words)
         }
+    }
+}
+
+/// Evaluates the predicate `name` if it is about paths.
+fn matches_path_predicate(name: &str, program: &str, words: &[MaybeWord<'_>]) -> bool {
+    let any = |fits: fn(&str) -> bool| words.iter().flatten().any(|word| fits(word));
+    let has_value = |names: &'static str, fits: fn(&str) -> bool| {
+        option_values(program, names, words).into_iter().any(fits)
+    };
+    let others = |fits: fn(&str) -> bool| {
+        operands(words).next().is_none() || operands(words).any(|word| !word.is_some_and(fits))
+    };
+    match name {
+        "{system}" => any(is_system_path),
+        "{device}" => any(|word| word.strip_prefix("of=").is_some_and(is_device)),
+        "{disk}" => any(|word| is_device(word) && !word.starts_with("/dev/pts/")),
+        "{unnamed}" => others(is_workspace_path),
+        "{many}" => any(|word| word.contains(['*', '?'])),
+        "{lasting}" => any(|word| is_persistent_path(word.strip_prefix("of=").unwrap_or(word))),
+        "{lasting-last}" => {
+            operands(words).last().flatten().is_some_and(is_persistent_path)
+                || has_value("-t --target-directory", is_persistent_path)
+        }
+        "{lasting-into}" => has_value("-d", is_persistent_path),
+        "{script}" => others(|path| {
+            is_workspace_path(path) && !path.starts_with('/') && path.ends_with("/bin/activate")
+        }),
+        _ => false,
     }
 }
 
@@ -156,11 +160,6 @@ pub(super) fn operands<'w, 'a>(words: &'w [MaybeWord<'a>]) -> impl Iterator<Item
 /// Returns the last component of a gradle task: `:x:publish`.
 fn gradle_task_name(word: &str) -> &str {
     word.rsplit(':').next().unwrap_or(word)
-}
-
-/// Returns true if a URL makes git run a program: by a helper, or by an option in place of a host.
-fn url_runs_program(word: &str) -> bool {
-    word.contains("=ext::") || word.contains("://-")
 }
 
 /// SQL statements that remove data in any context; in upper case.

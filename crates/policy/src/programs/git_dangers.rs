@@ -2,6 +2,7 @@
 //! programs.
 
 use super::danger_matcher::{self, DangerRow, option_values};
+use super::danger_predicates::operands;
 use super::{MaybeWord, list_contains};
 
 const LOSES_WORK: &str = "loses work that is not committed";
@@ -71,14 +72,25 @@ pub(super) const ROWS: &[DangerRow] = &[
 /// Evaluates the predicate `name` if it is one of these.
 pub(super) fn matches_predicate(name: &str, words: &[MaybeWord<'_>]) -> bool {
     let has = |option: &str| danger_matcher::has_option("git", option, words);
+    let any = |fits: fn(&str) -> bool| words.iter().flatten().any(|word| fits(word));
     match name {
         "{config}" => sets_dangerous_config(words),
         "{keys}" => sets_program_key(words),
         "{lands}" => overwrites_branch(words),
         "{expires}" => expires_commits(words),
         "{worktree}" => !has("-S") && !has("--staged") || has("-W") || has("--worktree"),
+        "{remote}" => {
+            any(|word| ["ext::", "fd::"].iter().any(|vcs| word.starts_with(vcs)) || url_runs_program(word))
+        }
+        "{reference}" => operands(words).count() > 1,
+        "{refs}" => any(|word| word.starts_with('+') || word.starts_with(':')),
         _ => false,
     }
+}
+
+/// Returns true if a URL makes git run a program: by a helper, or by an option in place of a host.
+fn url_runs_program(word: &str) -> bool {
+    word.contains("=ext::") || word.contains("://-")
 }
 
 /// Configuration keys whose value git runs or that lead it to a program. `*` is any part between dots. In lower case.

@@ -11,6 +11,7 @@ mod altering_options;
 mod appended_args;
 mod arg_grammars;
 mod awk;
+mod catalogue;
 mod danger_matcher;
 mod danger_predicates;
 mod dangerous_commands;
@@ -34,9 +35,14 @@ pub(crate) use altering_options::first_altering_word;
 pub(crate) use appended_args::{
     find_only_runs_commands, is_read_only_with_any_args, prints_file_names, xargs_only_runs_command,
 };
+pub(crate) use catalogue::{
+    COMMAND_OPTIONS, ENV_OPTIONS, FLOCK_OPTIONS, Listing, SCRIPT_OPTIONS, SU_OPTIONS, SUDO_OPTIONS, Starter,
+    WATCH_OPTIONS, XARGS_OPTIONS,
+};
+pub use catalogue::{ShellFamily, is_interpreter, runs_script_file, script_file_options};
 pub use dangerous_variables::dangerous_variable;
 pub(crate) use rule_prefix::is_unknown_program;
-pub use rule_prefix::{is_interpreter, rule_prefix};
+pub use rule_prefix::rule_prefix;
 
 pub(crate) use danger_matcher::{inner_commands, programs_matching};
 pub(crate) use danger_predicates::drops_data;

@@ -1,46 +1,28 @@
 //! Finds the first words of a command that a saved rule may consist of.
 
-use super::{CommandRisk, classify_command, list_contains, program_name, read_only};
+use super::{CommandRisk, Starter, classify_command, is_interpreter, list_contains, program_name, read_only};
 
-/// Programs that run text as a program, also with a version number after the name.
-const INTERPRETERS: &str = "
-    sh bash rbash dash ash zsh ksh mksh pdksh oksh yash fish csh tcsh elvish nu xonsh pwsh powershell cmd busybox
-    toybox python pypy ipython bpython jython micropython perl raku ruby irb jruby node nodejs deno bun tsx ts-node
-    php lua luajit R Rscript julia tclsh wish expect guile racket sbcl clisp ecl scheme chicken csi emacs clojure
-    clj bb ghci runghc runhaskell ocaml utop erl escript elixir iex scala groovy groovysh kotlin jshell swift
-    osascript awk gawk mawk nawk gdb lldb sqlite psql mysql mariadb mongo mongosh redis-cli ed ex vi vim nvim m4
-    octave nix-shell java javaw jjs jwebserver rhino nashorn d8 qjs quickjs txiki tjs coffee esno babel-node vite-node swc-node bunx
-    graaljs graalpy pypy python-config ptpython bython hy coconut sage maxima gp gnuplot dc bc octave-cli matlab scilab
-    swipl gprolog prolog gforth forth pike rexx regina newlisp picolisp chez chezscheme petite mit-scheme gosh kawa
-    janet fennel crystal nim rdmd tcc cling root factor mono csharp csi fsharpi fsi wine wine64 wasmtime wasmer wasm3
-    bpftrace stap dtrace ghc kotlinc scala-cli amm duckdb clickhouse clickhouse-client clickhouse-local cqlsh sqlcmd sqlplus isql usql
-    pgcli mycli litecli influx php-cgi phpdbg hhvm nush murex oil osh ysh rc es scsh posh zx ipython jupyter";
-
-/// Programs that run their arguments, or for which a rule would allow too much.
+/// Programs, besides interpreters and starters, for which a rule would allow too much.
 const NEVER_ALONE: &str = "
-    env sudo doas pkexec su runuser xargs gxargs parallel find fd fdfind timeout gtimeout nice ionice chrt taskset
-    nohup setsid time exec command builtin eval source . trap alias stdbuf watch strace ltrace entr flock script
-    caffeinate fakeroot eatmydata noglob nocorrect docker podman nerdctl docker-compose kubectl oc helm ssh scp sftp
-    mosh rsync unshare nsenter chroot setpriv bwrap firejail systemd-run capsh nc ncat netcat socat telnet curl wget
-    rm dd chmod chown kill pkill killall shred sed perf valgrind rr tmux screen at batch crontab cmake gcc g++ cc
-    c++ clang clang++ ld tar zip less more man ansible ansible-playbook vagrant gcloud az aws tee make gmake ninja
-    npx bunx pnpx uvx pipx corepack git cargo npm pnpm yarn go gh rustup uv poetry pipenv pdm hatch bundle dotnet
-    apply_patch applypatch just task rake invoke fab tox nox mix bazel buck nix direnv mise asdf rtx op doppler dotenv cross-env
-    concurrently nodemon ssh-agent dbus-run-session xvfb-run export declare typeset local readonly set unset hash
-    enable read mapfile coproc function pry open xdg-open
-    javac jar jarsigner jdb jcmd jlink jpackage appletviewer rmic groff nroff troff grops gropdf eqn pic tbl tex latex
-    pdftex pdflatex xetex xelatex luatex lualatex context latexmk gs ghostscript ps2pdf dvips convert magick mogrify
-    composite montage display animate import conjure stream identify gm ffmpeg ffprobe sox openssl certtool gpg gpg2
-    rustc rustdoc swiftc scalac gfortran f77 f95 as nasm yasm objcopy objdump strip ar dpkg rpm apt-key dnf yum zypper apk
-    pacman snap flatpak cp mv ln install rsync truncate split csplit patch ssh-keygen ssh-add meson ant sbt scons waf lein
-    cabal stack ghcup dune opam zig conda mamba helm skaffold tilt packer vault consul nomad mosquitto_sub lftp aria2c
-    yt-dlp rclone restic borg logrotate run-parts at systemd-analyze busctl dbus-send gdbus xdotool wmctrl ltrace
-    pm2 forever supervisorctl foreman overmind honcho lerna nx turbo rush gulp grunt webpack vite rollup parcel esbuild
-    storybook cypress wrangler vercel netlify firebase heroku fly serverless sls cdk sam pulumi ansible-galaxy
-    pre-commit husky lint-staged act skopeo buildah minikube kind k3d argocd flux gpgv gpgconf watchexec watchman
-    cscope ctags etags indent sponge pv dialog whiptail fzf sk peco pandoc asciidoctor sphinx-build mkdocs hugo jekyll
-    protoc flatc thrift swig bison yacc flex lex ragel gperf cython mypyc nuitka pyinstaller zipapp pip-compile
-    ld.gold lld mold wild gold emcc em++ clang-cl nvcc icc ifort dmd ldc2 gdc gnat gprbuild fpc ocamlopt ocamlc uniq xxd";
+    find fd fdfind eval source . trap alias docker podman nerdctl docker-compose kubectl oc helm ssh scp sftp mosh
+    rsync nc ncat netcat socat telnet curl wget rm dd chmod chown kill pkill killall shred sed rr crontab cmake gcc
+    g++ cc c++ clang clang++ ld tar zip less more man ansible ansible-playbook vagrant gcloud az aws tee make gmake
+    ninja pipx corepack git cargo npm pnpm yarn go gh uv poetry pipenv pdm hatch bundle dotnet apply_patch
+    applypatch just task rake invoke fab tox nox mix bazel buck rtx op nodemon export declare typeset local readonly
+    set unset hash enable read mapfile coproc function pry open xdg-open javac jar jarsigner jdb jcmd jlink jpackage
+    appletviewer rmic groff nroff troff grops gropdf eqn pic tbl tex latex pdftex pdflatex xetex xelatex luatex
+    lualatex context latexmk gs ghostscript ps2pdf dvips convert magick mogrify composite montage display animate
+    import conjure stream identify gm ffmpeg ffprobe sox openssl certtool gpg gpg2 rustc rustdoc swiftc scalac
+    gfortran f77 f95 as nasm yasm objcopy objdump strip ar dpkg rpm apt-key dnf yum zypper apk pacman snap flatpak
+    cp mv ln install truncate split csplit patch ssh-keygen ssh-add meson ant sbt scons waf lein cabal stack ghcup
+    dune opam zig skaffold tilt packer vault consul nomad mosquitto_sub lftp aria2c yt-dlp rclone restic borg
+    logrotate systemd-analyze busctl dbus-send gdbus xdotool wmctrl pm2 forever supervisorctl foreman overmind
+    honcho lerna nx turbo rush gulp grunt webpack vite rollup parcel esbuild storybook cypress wrangler vercel
+    netlify firebase heroku fly serverless sls cdk sam pulumi ansible-galaxy pre-commit husky lint-staged act skopeo
+    buildah minikube kind k3d argocd flux gpgv gpgconf watchexec watchman cscope ctags etags indent sponge pv dialog
+    whiptail fzf sk peco pandoc asciidoctor sphinx-build mkdocs hugo jekyll protoc flatc thrift swig bison yacc flex
+    lex ragel gperf cython mypyc nuitka pyinstaller zipapp pip-compile ld.gold lld mold wild gold emcc em++ clang-cl
+    nvcc icc ifort dmd ldc2 gdc gnat gprbuild fpc ocamlopt ocamlc uniq xxd";
 
 /// Programs with one purpose, apart from the options listed in `altering`. For other programs a rule names every word.
 const SINGLE_PURPOSE: &str = "
@@ -108,14 +90,6 @@ pub fn rule_prefix(argv: &[&str]) -> Option<Vec<String>> {
     Some(argv[..taken].iter().map(|word| (*word).to_owned()).collect())
 }
 
-/// Returns true if the program `name` runs its input: a shell, a language, a debugger or a database prompt.
-pub fn is_interpreter(name: &str) -> bool {
-    let name = program_name(name);
-    let name = name.strip_suffix(".exe").unwrap_or(name);
-    let bare = name.trim_end_matches(|end: char| end.is_ascii_digit() || matches!(end, '.' | '-'));
-    list_contains(INTERPRETERS, name) || list_contains(INTERPRETERS, bare)
-}
-
 /// Returns the number of words of `argv` that identify it, with at most `deep` runners before the command.
 fn prefix_length(argv: &[&str], deep: usize) -> Option<usize> {
     let (program, words) = argv.split_first()?;
@@ -148,7 +122,10 @@ fn prefix_length(argv: &[&str], deep: usize) -> Option<usize> {
 
 /// Returns true if a rule must never consist of the program `name` alone.
 fn is_never_alone(name: &str) -> bool {
-    list_contains(NEVER_ALONE, name) || is_interpreter(name) || !is_plain_name(name)
+    list_contains(NEVER_ALONE, name)
+        || is_interpreter(name)
+        || Starter::of(name).is_some()
+        || !is_plain_name(name)
 }
 
 /// Returns true if the program `name` is unknown: a rule for it should name all words of the command.

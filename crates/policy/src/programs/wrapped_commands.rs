@@ -1,48 +1,8 @@
 //! Finds the commands that a wrapper runs.
 
 use super::danger_matcher::{MAX_INNER_COMMANDS, after_subcommand};
-use super::{MaybeWord, list_contains, program_name};
-
-/// Programs that run their remaining arguments, their options that take the next word, and the number of operands
-/// before the command.
-const WRAPPERS: &[(&str, &str, usize)] = &[
-    ("env", "-u -C -P -a --unset --chdir --argv0", 0),
-    ("timeout gtimeout", "-k -s --kill-after --signal", 1),
-    ("nice", "-n --adjustment", 0),
-    ("ionice", "-c -n --class --classdata", 0),
-    ("chrt taskset", "-p", 1),
-    (
-        "nohup setsid time exec command builtin noglob nocorrect busybox toybox eatmydata fakeroot",
-        "-a -f -o",
-        0,
-    ),
-    (
-        "npx bunx pnpx uvx unbuffer chronic linux32 linux64 ssh-agent dbus-run-session xvfb-run tini
-         catchsegv proxychains proxychains4 torsocks",
-        "-p --package -s",
-        0,
-    ),
-    ("faketime", "", 1),
-    ("stdbuf", "-i -o -e --input --output --error", 0),
-    (
-        "xargs gxargs",
-        "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs --max-lines --max-chars",
-        0,
-    ),
-    ("parallel", "-j -a -I --jobs --arg-file", 0),
-    ("watch", "-n --interval", 0),
-    ("strace ltrace", "-e -o -p -s -a -E -u -P -b -O -S -X", 0),
-    ("entr", "", 0),
-    ("flock", "-w -E --timeout --wait --conflict-exit-code", 1),
-    ("caffeinate", "-t -w", 0),
-];
-
-/// Programs whose syntax is not parsed here: any word may begin a command, and any text may be one.
-const UNPARSED_WRAPPERS: &str = "
-    aa-exec asdf aws-vault choom concurrently coreutils cross-env daemonize dbus-launch direnv doppler dotenv envdir expect
-    gdb hyperfine i386 mise numactl perf prlimit proot rlwrap run-parts runcon screen setarch softlimit tmux tsocks
-    conda cpulimit dpkg-architecture dumb-init fakechroot ifne logsave mamba micromamba nix nix-shell nocache pee pyenv
-    rbenv rustup systemd-cat systemd-inhibit torify uname26 valgrind x86_64 fish csh tcsh pwsh nu elvish xonsh";
+use super::{Listing, MaybeWord, ShellFamily, Starter, list_contains, program_name};
+use crate::shell::{OptionTable, ParsedWord, parse_options};
 
 /// Programs, and the sub-commands after which another command follows.
 const RUNNERS: &[(&str, &str)] = &[
@@ -66,7 +26,7 @@ pub(super) fn commands_in_args<'a>(name: &str, words: &[MaybeWord<'a>]) -> Vec<V
     if list_contains("find fd fdfind", name) {
         return exec_commands(words);
     }
-    if list_contains(UNPARSED_WRAPPERS, name) {
+    if ShellFamily::of(name).is_some_and(|shell| !shell.has_known_options()) {
         return commands_at_any_word(words);
     }
     if name.starts_with("python") {
@@ -90,9 +50,7 @@ pub(super) fn commands_in_args<'a>(name: &str, words: &[MaybeWord<'a>]) -> Vec<V
         let texts = if calls { commands_in_texts(words) } else { Vec::new() };
         return [as_command(rest), texts].concat();
     }
-    let Some((_, with_value, before)) = WRAPPERS.iter().find(|(names, ..)| list_contains(names, name)) else {
-        return Vec::new();
-    };
+    let Some(starter) = Starter::of(name) else { return Vec::new() };
     if name == "command" && matches!(words.first(), Some(Some("-v" | "-V" | "-pv" | "-pV"))) {
         return Vec::new();
     }
@@ -101,10 +59,20 @@ pub(super) fn commands_in_args<'a>(name: &str, words: &[MaybeWord<'a>]) -> Vec<V
     {
         return split;
     }
-    let rest = skip_options(words, with_value, name);
+    let args: Vec<ParsedWord> = words.iter().map(|word| ParsedWord::literal(word.unwrap_or("?"))).collect();
+    let options_end = |(options, operands): (&OptionTable, usize)| {
+        let end = parse_options(&args, options)?.rest;
+        let is_assignment =
+            |word: &&MaybeWord<'_>| word.is_some_and(|word| word == "-" || word.contains('='));
+        let set = words[end..].iter().take_while(is_assignment).count();
+        Some(if name == "env" { end + set } else { end + operands })
+    };
+    // After an unknown option, any word may begin the command.
+    let grammar = starter.grammar.filter(|_| starter.listing != Listing::ListedLoosely);
+    let Some(at) = grammar.and_then(options_end) else { return commands_at_any_word(words) };
     let has_texts = list_contains("parallel watch", name) || name == "npx" && calls;
     let texts = if has_texts { commands_in_texts(words) } else { Vec::new() };
-    [as_command(rest.get(*before..).unwrap_or_default()), texts].concat()
+    [as_command(words.get(at..).unwrap_or_default()), texts].concat()
 }
 
 /// Splits the text of `env -S` at whitespace and quotes, and returns a command for each start position. Returns `None`

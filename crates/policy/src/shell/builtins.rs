@@ -1,5 +1,6 @@
 //! Analyses shell built-ins: some run their arguments, some evaluate them.
 
+use crate::programs::COMMAND_OPTIONS;
 use crate::shell::MAX_DEPTH;
 use crate::shell::command_collector::{CommandCall, CommandCollector, CommandContext, StartedBy};
 use crate::shell::syntax_tree::{ParsedWord, ShellDialect, ValueKind};
@@ -215,7 +216,7 @@ fn collect_prefixed(
         return collector.add_doubt(&wrappers::display_text(call), "other shells read this differently");
     }
     let options = match name {
-        "command" => OptionTable { flags: "pvV", ..OptionTable::NONE },
+        "command" => COMMAND_OPTIONS,
         "exec" if context.dialect == ShellDialect::Bash => {
             OptionTable { flags: "cl", valued: "a", ..OptionTable::NONE }
         }

@@ -36,10 +36,11 @@ mod variable_builtins;
 mod variable_facts;
 mod word_parser;
 mod wrapper_options;
-mod wrapper_table;
 mod wrappers;
 
 pub use patch_command::{PatchCommand, find_patch};
+pub(crate) use syntax_tree::{ParsedWord, ShellDialect};
+pub(crate) use wrapper_options::{OptionTable, parse_options};
 
 /// Maximum length of a script in bytes.
 pub(super) const MAX_SCRIPT_BYTES: usize = 64 * 1024;

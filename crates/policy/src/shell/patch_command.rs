@@ -1,15 +1,12 @@
 //! Finds the patch in a command that only applies a patch.
 
-use crate::programs::program_name;
+use crate::programs::ShellFamily;
 use crate::shell::script_parser::ScriptParser;
-use crate::shell::syntax_tree::{
-    ParsedWord, ScriptTree, ShellDialect, SimpleCommand, StepConnector, SyntaxNode,
-};
+use crate::shell::syntax_tree::{ParsedWord, ScriptTree, SimpleCommand, StepConnector, SyntaxNode};
 use crate::shell::{MAX_SCRIPT_BYTES, ScriptRedirect};
 
 /// Command names that apply a patch.
 const PATCH_COMMANDS: &[&str] = &["apply_patch", "applypatch"];
-const SHELLS: &[&str] = &["bash", "sh", "zsh"];
 
 /// A patch that a command would apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,15 +24,12 @@ pub fn find_patch(argv: &[String]) -> Option<PatchCommand> {
         [name, text] if PATCH_COMMANDS.contains(&name.as_str()) => {
             Some(PatchCommand { directory: None, text: text.clone() })
         }
-        [shell, flag, script]
-            if SHELLS.contains(&program_name(shell)) && matches!(flag.as_str(), "-c" | "-lc") =>
-        {
+        [shell, flag, script] if matches!(flag.as_str(), "-c" | "-lc") => {
+            let family = ShellFamily::of(shell).filter(|family| family.has_known_options())?;
             if script.len() > MAX_SCRIPT_BYTES || script.contains(['\0', '\u{1}', '\u{7f}']) {
                 return None;
             }
-            let dialect =
-                if program_name(shell) == "bash" { ShellDialect::Bash } else { ShellDialect::Posix };
-            let mut parser = ScriptParser::new(script, dialect, 0);
+            let mut parser = ScriptParser::new(script, family.dialect(), 0);
             let script = parser.parse_script().ok().filter(|_| parser.doubts.is_empty())?;
             find_in_script(&script)
         }

@@ -1,31 +1,10 @@
 //! Collects the commands of shells that are given a script as an argument.
 
-use crate::programs::program_name;
+use crate::programs::{ShellFamily, program_name};
 use crate::shell::builtins::{are_harmless_letters, is_harmless_option};
 use crate::shell::command_collector::{CommandCall, CommandCollector, CommandContext, StartedBy};
 use crate::shell::syntax_tree::{ParsedWord, ShellDialect, ValueKind};
 use crate::shell::{ScriptRedirect, ScriptWord};
-
-/// Shells whose options are known.
-const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "sh", "zsh"];
-/// Shells with a syntax of their own.
-const OTHER_SHELLS: &[&str] = &[
-    "csh", "elvish", "fish", "ksh93", "mksh", "nu", "oksh", "osh", "pdksh", "posh", "pwsh", "rbash", "tcsh",
-    "xonsh", "yash",
-];
-
-pub(crate) fn is_shell(name: &str) -> bool {
-    SHELLS.contains(&name) || OTHER_SHELLS.contains(&name)
-}
-
-/// Returns the dialect of the shell `name`.
-fn dialect_of(name: &str) -> ShellDialect {
-    match name {
-        "bash" => ShellDialect::Bash,
-        "ash" | "dash" | "sh" => ShellDialect::Posix,
-        _ => ShellDialect::Foreign,
-    }
-}
 
 /// The parsed options of a shell.
 #[derive(Default)]
@@ -37,53 +16,58 @@ struct ShellInvocation {
     rest: usize,
 }
 
-/// Collects the commands of a shell's script argument. A script file or standard input has no commands to collect.
+/// Collects the commands of the script argument of a shell. A script file or standard input has no commands to collect.
 pub(crate) fn collect_shell_script(
     collector: &mut CommandCollector,
-    name: &str,
+    family: ShellFamily,
     call: &CommandCall,
     context: &CommandContext,
 ) -> Option<()> {
     let args = &call.words[1..];
-    let invocation =
-        (!OTHER_SHELLS.contains(&name)).then(|| parse_shell_options(args, dialect_of(name))).flatten();
+    let name = program_name(call.words[0].known_text()?);
+    let dialect = family.dialect();
+    let invocation = family.has_known_options().then(|| parse_shell_options(args, dialect)).flatten();
     let Some(invocation) = invocation else {
-        collect_guessed_script(collector, name, args, context);
+        collect_guessed_script(collector, call, dialect, context);
         return None;
     };
     collector.login |= invocation.login;
     let Some(flag) = invocation.script_flag else {
         // The script is a file or standard input; an added or unknown word may be the file.
         if args.len() == invocation.rest {
-            collect_stdin_script(collector, name, context);
+            collect_stdin_script(collector, name, dialect, context);
         }
         return Some(());
     };
     let script = args.get(invocation.rest)?;
-    let shell = call.words[0].known_text().map_or(name, program_name);
-    let by = format!("{shell} {flag}");
+    let by = format!("{name} {flag}");
     let Some(known) = script.known_text() else {
         // `xargs` and `find` replace only the placeholder; the rest of the script stays as it is.
         let adds = |by: &String| by == "xargs" || by.starts_with("find -");
         if context.wrappers.last().is_some_and(adds) {
-            collect_script_text(collector, script.text(), &by, dialect_of(name), context);
+            collect_script_text(collector, script.text(), &by, dialect, context);
         }
         for likely in likely_scripts(collector, script) {
-            collect_script_text(collector, &likely, &by, dialect_of(name), context);
+            collect_script_text(collector, &likely, &by, dialect, context);
         }
         return None;
     };
-    collect_script_text(collector, known, &by, dialect_of(name), context);
+    collect_script_text(collector, known, &by, dialect, context);
     Some(())
 }
 
 /// Collects the commands of a script on standard input. The script's own commands may consume parts of that input, so
 /// the result is only likely.
-fn collect_stdin_script(collector: &mut CommandCollector, name: &str, context: &CommandContext) {
+fn collect_stdin_script(
+    collector: &mut CommandCollector,
+    name: &str,
+    dialect: ShellDialect,
+    context: &CommandContext,
+) {
     let inner = CommandContext { redirects: Vec::new(), ..context.clone() };
     for redirect in &context.redirects {
         if let ScriptRedirect::Text(ScriptWord::Literal(script)) = redirect {
-            collect_script_text(collector, script, &format!("{name} <<<"), dialect_of(name), &inner);
+            collect_script_text(collector, script, &format!("{name} <<<"), dialect, &inner);
         }
     }
 }
@@ -91,17 +75,18 @@ fn collect_stdin_script(collector: &mut CommandCollector, name: &str, context: &
 /// Collects the likely script of a shell that is not understood: the word after `-c`.
 fn collect_guessed_script(
     collector: &mut CommandCollector,
-    name: &str,
-    args: &[ParsedWord],
+    call: &CommandCall,
+    dialect: ShellDialect,
     context: &CommandContext,
 ) {
+    let (name, args) = (program_name(call.words[0].text()), &call.words[1..]);
     let is_flag = |word: &str| {
         matches!(word, "--command" | "-Command") || word.strip_prefix('-').is_some_and(|it| it.ends_with('c'))
     };
     let at = args.iter().position(|arg| arg.known_text().is_some_and(is_flag));
     let Some(script) = at.and_then(|at| args.get(at + 1)) else { return };
     for likely in likely_scripts(collector, script) {
-        collect_script_text(collector, &likely, &format!("{name} -c"), dialect_of(name), context);
+        collect_script_text(collector, &likely, &format!("{name} -c"), dialect, context);
     }
 }
 

@@ -1,19 +1,11 @@
 //! Handles wrappers that change the command they start: they add arguments, or pass it to a shell.
 
+use crate::programs::{FLOCK_OPTIONS, SCRIPT_OPTIONS, SU_OPTIONS, WATCH_OPTIONS, XARGS_OPTIONS};
 use crate::shell::command_collector::{CommandCall, CommandCollector, CommandContext, StartedBy};
 use crate::shell::shell_invocation;
 use crate::shell::syntax_tree::{ParsedWord, ShellDialect, WordSpread};
 use crate::shell::wrapper_options::{OptionTable, ScannedOptions, parse_options};
 use crate::shell::wrappers::collect_from;
-
-const XARGS_OPTIONS: OptionTable = OptionTable {
-    flags: "0oprtx",
-    valued: "aEdILnPs",
-    attached: "eil",
-    long_flags: &["null", "open-tty", "interactive", "no-run-if-empty", "verbose", "exit"],
-    long_valued: &["arg-file", "delimiter", "max-args", "max-chars", "max-procs"],
-    long_attached: &["eof", "replace", "max-lines"],
-};
 
 pub(crate) fn xargs(
     collector: &mut CommandCollector,
@@ -66,15 +58,6 @@ pub(crate) fn replace_placeholder(word: &ParsedWord, mark: &str) -> ParsedWord {
     }
 }
 
-const WATCH_OPTIONS: OptionTable = OptionTable {
-    flags: "bcegptwx",
-    valued: "nq",
-    attached: "d",
-    long_flags: &["beep", "color", "errexit", "chgexit", "precise", "no-title", "no-wrap", "exec"],
-    long_valued: &["interval", "equexit"],
-    long_attached: &["differences"],
-};
-
 pub(crate) fn watch(
     collector: &mut CommandCollector,
     call: &CommandCall,
@@ -98,15 +81,6 @@ pub(crate) fn watch(
     );
     Some(())
 }
-
-const FLOCK_OPTIONS: OptionTable = OptionTable {
-    flags: "sxeunoF",
-    valued: "wE",
-    attached: "",
-    long_flags: &["shared", "exclusive", "unlock", "nonblock", "nb", "close", "no-fork", "verbose"],
-    long_valued: &["timeout", "wait", "conflict-exit-code"],
-    long_attached: &[],
-};
 
 pub(crate) fn flock(
     collector: &mut CommandCollector,
@@ -132,24 +106,6 @@ pub(crate) fn flock(
     }
 }
 
-const SCRIPT_OPTIONS: OptionTable = OptionTable {
-    flags: "aefq",
-    valued: "cEIOBTmo",
-    attached: "t",
-    long_flags: &["append", "return", "flush", "force", "quiet"],
-    long_valued: &[
-        "command",
-        "echo",
-        "log-in",
-        "log-out",
-        "log-io",
-        "log-timing",
-        "logging-format",
-        "output-limit",
-    ],
-    long_attached: &["timing"],
-};
-
 /// Handles `script`, whose options may follow its operand.
 pub(crate) fn script(
     collector: &mut CommandCollector,
@@ -161,15 +117,6 @@ pub(crate) fn script(
     shell_invocation::collect_started_shell(collector, &text, "script", ShellDialect::Foreign, context);
     Some(())
 }
-
-const SU_OPTIONS: OptionTable = OptionTable {
-    flags: "mplfP",
-    valued: "cgGw",
-    attached: "",
-    long_flags: &["preserve-environment", "login", "fast", "pty"],
-    long_valued: &["command", "session-command", "group", "supp-group", "whitelist-environment"],
-    long_attached: &[],
-};
 
 /// Handles `su`, which runs a text in another user's shell.
 pub(crate) fn su(

@@ -1,53 +1,12 @@
 //! Finds the command in the arguments of wrapper programs.
 
-use crate::programs::program_name;
+use crate::programs::{
+    COMMAND_OPTIONS, ENV_OPTIONS, Listing, SUDO_OPTIONS, ShellFamily, Starter, program_name,
+};
 use crate::shell::command_collector::{CommandCall, CommandCollector, CommandContext, StartedBy};
 use crate::shell::syntax_tree::{ParsedWord, ValueKind};
-use crate::shell::wrapper_options::{OptionTable, parse_options};
-use crate::shell::wrapper_table::{ROWS, WithoutCommand, WrapperRow};
+use crate::shell::wrapper_options::parse_options;
 use crate::shell::{ScriptWord, find_exec, git_exec, shell_invocation, special_wrappers};
-
-/// Wrappers whose arguments are not understood.
-const OPAQUE_WRAPPERS: &[&str] = &[
-    "aa-exec",
-    "at",
-    "batch",
-    "bwrap",
-    "capsh",
-    "chpst",
-    "coreutils",
-    "daemonize",
-    "dbus-launch",
-    "entr",
-    "envdir",
-    "expect",
-    "faketime",
-    "firejail",
-    "fish",
-    "gdb",
-    "i386",
-    "ltrace",
-    "parallel",
-    "perf",
-    "pkexec",
-    "proot",
-    "rlwrap",
-    "run-parts",
-    "run0",
-    "runcon",
-    "runuser",
-    "screen",
-    "setarch",
-    "softlimit",
-    "start-stop-daemon",
-    "systemd-run",
-    "tmux",
-    "toybox",
-    "uname26",
-    "valgrind",
-    "x86_64",
-    "xvfb-run",
-];
 
 /// Formats the command for display.
 pub(crate) fn display_text(call: &CommandCall) -> String {
@@ -78,12 +37,10 @@ pub(crate) fn collect_wrapped(
         "find" => find_exec::collect_find_commands(collector, call, context),
         "git" => git_exec::collect_git_commands(collector, call, context),
         "command" => command(collector, call, context),
-        _ if shell_invocation::is_shell(name) => {
-            shell_invocation::collect_shell_script(collector, name, call, context)
-        }
-        _ => match ROWS.iter().find(|row| row.has_name(name)) {
-            Some(row) => collect_simple_wrapper(collector, row, name, call, context),
-            None => (!OPAQUE_WRAPPERS.contains(&name) || call.words.len() == 1).then_some(()),
+        _ => match (ShellFamily::of(name), Starter::of(name)) {
+            (Some(shell), _) => shell_invocation::collect_shell_script(collector, shell, call, context),
+            (_, Some(starter)) => collect_simple_wrapper(collector, &starter, name, call, context),
+            _ => Some(()),
         },
     };
     if fine.is_none() {
@@ -112,13 +69,18 @@ pub(crate) fn collect_from(
 
 fn collect_simple_wrapper(
     collector: &mut CommandCollector,
-    row: &WrapperRow,
+    starter: &Starter,
     name: &str,
     call: &CommandCall,
     context: &CommandContext,
 ) -> Option<()> {
     let args = &call.words[1..];
-    let parsed = parse_options(args, &row.options)?;
+    let (options, operands) = match (starter.listing, starter.grammar) {
+        (Listing::Unlisted, _) => return Some(()),
+        (Listing::Undecided, _) | (_, None) => return args.is_empty().then_some(()),
+        (_, Some(grammar)) => grammar,
+    };
+    let parsed = parse_options(args, options)?;
     // The output may be a pipe to another program.
     let pipes = |value: &ParsedWord| {
         !value.prefix.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_'))
@@ -126,7 +88,7 @@ fn collect_simple_wrapper(
     if name == "strace" && parsed.values("o").any(pipes) {
         return None;
     }
-    let at = parsed.rest + row.operands;
+    let at = parsed.rest + operands;
     // Newer versions need no priority.
     let is_number = |term: &ParsedWord| {
         term.known_text().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
@@ -137,7 +99,7 @@ fn collect_simple_wrapper(
     if !args.iter().take(at).all(ParsedWord::spread_is_one) {
         return None;
     }
-    if at >= args.len() && row.without_command == WithoutCommand::Shell {
+    if at >= args.len() && starter.listing == Listing::ListedOrShell {
         return None;
     }
     collect_from(collector, name, call, at, context)
@@ -173,15 +135,6 @@ fn take_assignments(
     }
     Some(at)
 }
-
-const ENV_OPTIONS: OptionTable = OptionTable {
-    flags: "i0v",
-    valued: "auCS",
-    attached: "",
-    long_flags: &["ignore-environment", "null", "debug", "list-signal-handling"],
-    long_valued: &["argv0", "unset", "chdir", "split-string"],
-    long_attached: &["block-signal", "default-signal", "ignore-signal"],
-};
 
 fn env(collector: &mut CommandCollector, call: &CommandCall, context: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
@@ -240,23 +193,6 @@ fn env_split(
     Some(())
 }
 
-const SUDO_OPTIONS: OptionTable = OptionTable {
-    flags: "ABbEHknPS",
-    valued: "CDghpRrTtuU",
-    attached: "",
-    long_flags: &[
-        "askpass",
-        "background",
-        "preserve-env",
-        "set-home",
-        "reset-timestamp",
-        "non-interactive",
-        "stdin",
-    ],
-    long_valued: &["chdir", "group", "host", "prompt", "user"],
-    long_attached: &[],
-};
-
 fn sudo(collector: &mut CommandCollector, call: &CommandCall, context: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
     let parsed = parse_options(args, &SUDO_OPTIONS)?;
@@ -271,12 +207,9 @@ fn busybox(collector: &mut CommandCollector, call: &CommandCall, context: &Comma
     let Some(applet) = args.first() else { return (!call.more_args).then_some(()) };
     let name = applet.known_text().filter(|name| !name.starts_with('-'))?;
     let known_here = matches!(name, "sh" | "ash");
-    let is_wrapper = ROWS.iter().any(|row| row.has_name(name))
-        || shell_invocation::is_shell(name)
-        || matches!(
-            name,
-            "env" | "xargs" | "watch" | "flock" | "script" | "su" | "find" | "busybox" | "sudo"
-        );
+    let is_listed = |starter: Starter| !matches!(starter.listing, Listing::Undecided | Listing::Unlisted);
+    let is_wrapper =
+        Starter::of(name).is_some_and(is_listed) || ShellFamily::of(name).is_some() || name == "find";
     if is_wrapper && !known_here {
         return None;
     }
@@ -285,7 +218,7 @@ fn busybox(collector: &mut CommandCollector, call: &CommandCall, context: &Comma
 
 /// Handles the program `command`, which equals the shell built-in.
 fn command(collector: &mut CommandCollector, call: &CommandCall, context: &CommandContext) -> Option<()> {
-    let parsed = parse_options(&call.words[1..], &OptionTable { flags: "pvV", ..OptionTable::NONE })?;
+    let parsed = parse_options(&call.words[1..], &COMMAND_OPTIONS)?;
     if parsed.has("v") || parsed.has("V") {
         return Some(());
     }

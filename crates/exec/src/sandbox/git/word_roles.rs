@@ -1,12 +1,9 @@
 //! Roles of the words of a command: its program, the script of an interpreter, the value of an option.
 
+use policy::{runs_script_file, script_file_options};
+
 use super::shell_words::{UnexpandedWord, assignment};
 
-/// Programs whose first argument is a script.
-const INTERPRETERS: &[&str] = &[
-    "sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "python", "perl", "ruby", "node", "deno", "bun",
-    "php", "lua", "tclsh", "awk", "Rscript", "pwsh", "java", "tsx", "ts-node",
-];
 /// Shell commands whose first argument is a script; elsewhere these words have another meaning.
 const SOURCE_COMMANDS: &[&str] = &[".", "source"];
 /// Interpreters that find `x.js` for `x`.
@@ -16,16 +13,6 @@ const BEFORE_PROGRAM: &[&str] = &[
     "then", "do", "else", "elif", "if", "while", "until", "!", "{", "time", "exec", "env", "nohup", "sudo",
     "doas", "command", "builtin", "nice", "ionice", "timeout", "xargs", "stdbuf", "setsid",
 ];
-/// Programs with options that name a file which determines what is run.
-const SCRIPT_OPTIONS: &[(&[&str], &[&str])] = &[
-    (&["ssh", "scp", "sftp", "autossh"], &["-F"]),
-    (&["make", "gmake"], &["-f", "--file", "--makefile"]),
-    (&["awk", "gawk", "mawk", "nawk", "sed"], &["-f", "--file"]),
-    (&["node", "deno", "bun", "tsx", "ts-node", "ruby"], &["-r", "--require", "--import", "--loader"]),
-    (&["bash"], &["--rcfile", "--init-file"]),
-    (&["vim", "vi", "nvim"], &["-S", "-u"]),
-];
-
 /// The position of a word relative to an interpreter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScriptPlace {
@@ -134,8 +121,7 @@ impl RoleReader {
 
     /// Updates the state after the word `name`.
     fn advance(&mut self, name: &str, is_program: bool) {
-        let is_interpreter =
-            is_listed_program(INTERPRETERS, name) || is_program && SOURCE_COMMANDS.contains(&name);
+        let is_interpreter = runs_script_file(name) || is_program && SOURCE_COMMANDS.contains(&name);
         self.script_place = match self.script_place {
             _ if is_interpreter => ScriptPlace::Script,
             ScriptPlace::Argument => ScriptPlace::Argument,
@@ -144,9 +130,8 @@ impl RoleReader {
         if is_interpreter {
             self.finds_modules = is_listed_program(MODULE_INTERPRETERS, name);
         }
-        if let Some((_, options)) =
-            SCRIPT_OPTIONS.iter().find(|(programs, _)| is_listed_program(programs, name))
-        {
+        let options = script_file_options(name);
+        if !options.is_empty() {
             self.script_options = options;
         }
         if is_program {
@@ -170,7 +155,8 @@ fn attached_value_offset(option: &str, word: &[u8]) -> Option<usize> {
     let rest = word.strip_prefix(option.as_bytes()).filter(|rest| !rest.is_empty())?;
     match option.starts_with("--") {
         true => rest.starts_with(b"=").then_some(option.len() + 1),
-        false => Some(option.len()),
+        // A sub-command such as `run` has no attached value.
+        false => option.starts_with('-').then_some(option.len()),
     }
 }
 
