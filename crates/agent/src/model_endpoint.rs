@@ -67,7 +67,7 @@ impl ModelEndpoint {
                 format!("the model at {host} did not answer in time; is it up, and is the address right?")
             }
             false => {
-                format!("the model at {host} cannot be reached: {why}; is it up, and is --base-url right?")
+                format!("the model at {host} cannot be reached: {why}; is it up, and is the address right?")
             }
         };
         ModelError { code: ModelErrorCode::Server, message, retry: RetryAdvice::Soon }

@@ -9,6 +9,7 @@ mod compose;
 mod config;
 mod configured_confinement;
 mod confinement_warnings;
+mod hints;
 mod journals;
 mod listen_address;
 mod mcp_servers;

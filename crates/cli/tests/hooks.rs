@@ -113,7 +113,7 @@ fn a_hook_of_the_users_own_file_tightens() {
     1
     -- out
     -- err
-    error: forbidden by policy: this needs approval: the hook `guard` asks: look at it; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule
+    error: forbidden by policy: this needs approval: the hook `guard` asks: look at it; no approver is available, so it was refused: try a way that needs no approval; the user can run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule
     ");
     person.hook(r#"echo '{"note": "mind the gap"}'"#, "on = [\"after\"]");
     assert_snapshot!(person.read(), @"

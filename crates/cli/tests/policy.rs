@@ -233,7 +233,7 @@ fn imported_rules_are_rules() {
     assert_snapshot!(shell.transcript(&["import", "codex", "a.rules"]), @r#"
     0
     -- out
-    # Made of Codex's rules by `toolgate policy import codex`.
+    # Imported from Codex's rules.
     # A command that Codex allows runs outside its sandbox. Here it runs without a question and stays confined, unless its rule
     # says `unsandboxed = true`.
     #
@@ -269,14 +269,16 @@ fn imported_rules_are_rules() {
     2
     -- out
     -- err
-    error: a.rules:1:1: not JSON: expected value; it looks like Codex's rules: try `toolgate policy import codex`
+    error: a.rules:1:1: not JSON: expected value; it looks like Codex's rules
+    hint: try `toolgate policy import codex`
     ");
     shell.workspace.write_file("settings.json", settings);
     assert_snapshot!(shell.transcript(&["import", "codex", "settings.json"]), @"
     2
     -- out
     -- err
-    error: settings.json: it looks like JSON, as Claude Code's settings are: try `toolgate policy import claude`
+    error: settings.json: it looks like JSON, as Claude Code's settings are
+    hint: try `toolgate policy import claude`
     ");
     assert_snapshot!(shell.transcript(&["import", "codex", "none.rules"]), @"
     2

@@ -278,7 +278,7 @@ fn read_only_server_tools_run_and_undeclared_ones_need_approval() {
     assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(2) error: there is no tool `mcp__everything__get-su`; did you mean `mcp__everything__get-sum`, `mcp__everything__get-env`, `mcp__everything__get-roots-list`?");
     // The tool declares nothing.
     let ran = desk.call("mcp__everything__simulate-research-query", &json!({"topic": "x"}));
-    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `simulate-research-query` is a tool of `everything`, and nobody here knows what it does; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `simulate-research-query` is a tool of `everything`, and its effects are unknown; no approver is available, so it was refused: try a way that needs no approval; the user can run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
     let ran = desk.call("mcp__everything__get-tiny-image", &json!({}));
     assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"
     Some(0) Here's the image you requested:
@@ -329,12 +329,12 @@ fn a_tool_that_is_not_what_it_was_is_asked_about_again() {
     let text = fs::read_to_string(desk.config()).unwrap();
     desk.write(&text.replace("honest", "redefined"));
     let ran = desk.call("mcp__h__echo", &json!({"text": "hi"}));
-    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `h` has changed what it says about its tool `echo` since it was last used; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `h` has changed what it says about its tool `echo` since it was last used; no approver is available, so it was refused: try a way that needs no approval; the user can run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
     // An unreadable record of the definition leads to a question too.
     desk.write(&text);
     fs::write(desk.home.path().join(".local/state/toolgate/mcp/h.json"), "no JSON").unwrap();
     let ran = desk.call("mcp__h__echo", &json!({"text": "hi"}));
-    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `h` has changed what it says about its tool `echo` since it was last used; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `h` has changed what it says about its tool `echo` since it was last used; no approver is available, so it was refused: try a way that needs no approval; the user can run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
 }
 
 #[test]

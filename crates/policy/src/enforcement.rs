@@ -158,6 +158,11 @@ impl EnforcementGap {
     }
 }
 
+/// The warning that commands are confined less than the policy says.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct WeakerEnforcement(String);
+
 /// The gaps that let a command do more than its policy allows, worst first.
 const WEAKENING: [EnforcementGap; 14] = [
     EnforcementGap::OutsideWrites,
@@ -187,16 +192,16 @@ impl Enforcement {
     /// assert_eq!(Enforcement::Full.warning(), None);
     /// // This refuses more than the policy does, not less.
     /// assert_eq!(Enforcement::Partial(vec![EnforcementGap::PackageCaches]).warning(), None);
-    /// assert!(Enforcement::Partial(vec![EnforcementGap::DenyRead]).warning().unwrap().contains("secrets"));
+    /// assert!(Enforcement::Partial(vec![EnforcementGap::DenyRead]).warning().unwrap().to_string().contains("secrets"));
     /// ```
-    pub fn warning(&self) -> Option<String> {
-        const REMEDY_HINT: &str = "`toolgate doctor` says what mends it";
+    pub fn warning(&self) -> Option<WeakerEnforcement> {
         match self {
             Self::Full | Self::None { why: UnenforcedReason::FullAccess | UnenforcedReason::External } => {
                 None
             }
-            Self::None { why: UnenforcedReason::Unsupported } => Some(format!(
-                "commands are NOT confined: this system can enforce nothing of what the policy says; {REMEDY_HINT}"
+            Self::None { why: UnenforcedReason::Unsupported } => Some(WeakerEnforcement(
+                "commands are NOT confined: this system can enforce nothing of what the policy says"
+                    .to_owned(),
             )),
             Self::Partial(gaps) => {
                 let weaker: Vec<&EnforcementGap> =
@@ -208,7 +213,7 @@ impl Enforcement {
                 };
                 let all = named.join("; ");
                 (!weaker.is_empty()).then(|| {
-                    format!("commands are confined LESS than the policy says: {all}{more}; {REMEDY_HINT}")
+                    WeakerEnforcement(format!("commands are confined LESS than the policy says: {all}{more}"))
                 })
             }
         }

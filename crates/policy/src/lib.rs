@@ -58,7 +58,7 @@ pub use decide::{Gate, MAX_WIDENINGS, ReviewOutcome, Verdict};
 pub use denial::{Denial, NotAskedReason, ResourceExcess};
 pub use deny_read::{DEFAULT_DENY_READ, DenyRead, DenyReadFault};
 pub use effect_summary::EffectSummary;
-pub use enforcement::{Enforcement, EnforcementGap, MissingTier, UnenforcedReason};
+pub use enforcement::{Enforcement, EnforcementGap, MissingTier, UnenforcedReason, WeakerEnforcement};
 pub use environment::{EnvironmentFault, EnvironmentPolicy, InheritScope, imposed_variables};
 pub use glob_limits::{count_wildcards, glob_fault};
 pub use grant::{Grant, Grants};
@@ -77,7 +77,7 @@ pub use permit::Permit;
 pub use programs::{
     CommandRisk, classify_command, classify_words, dangerous_variable, is_interpreter, rule_prefix,
 };
-pub use read_scope::{ReadRoot, ReadScope};
+pub use read_scope::{PrivateDirectory, ReadRoot, ReadScope};
 pub use rules::{
     MatchedRule, MatchedRules, PolicyRule, RuleDecision, RuleFault, RuleLayer, RuleSet, RuleSubject,
 };

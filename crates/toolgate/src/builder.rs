@@ -14,7 +14,7 @@ use policy::{
     ClosedPath, Confinement, DEFAULT_DENY_READ, DenyRead, DenyReadFault, Gate, ReadRoot, ReadScope,
     SandboxPolicy,
 };
-use tool::{AnyTool, StrictFault, ToolHandler, ToolSource, WorkingDir};
+use tool::{AnyTool, ErrorHints, StrictFault, ToolHandler, ToolSource, WorkingDir};
 
 use crate::Toolgate;
 
@@ -35,6 +35,7 @@ pub struct ToolgateBuilder {
     #[cfg(feature = "tools")]
     pub(crate) command_setup: crate::command_setup::CommandToolSetup,
     limits: CallLimits,
+    hints: ErrorHints,
     observers: BuilderObservers,
     parent_gate: Option<Gate>,
     pub(crate) asking: crate::approvals::ApprovalSetup,
@@ -121,6 +122,7 @@ impl ToolgateBuilder {
             #[cfg(feature = "tools")]
             command_setup: crate::command_setup::CommandToolSetup::default(),
             limits: CallLimits::default(),
+            hints: ErrorHints::default(),
             observers: BuilderObservers::default(),
             parent_gate: None,
             asking: crate::approvals::ApprovalSetup::default(),
@@ -229,6 +231,13 @@ impl ToolgateBuilder {
         self
     }
 
+    /// Adds hints to the errors in answers. Without it, an answer states only what happened.
+    #[must_use]
+    pub fn hints(mut self, hints: ErrorHints) -> Self {
+        self.hints = hints;
+        self
+    }
+
     /// Adds an observer.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
@@ -303,7 +312,8 @@ impl ToolgateBuilder {
         };
         #[cfg(not(feature = "tools"))]
         let hooks = self.asking.hooks();
-        let mut router = ToolRouter::new(registry, gate, working_dir).with_limits(self.limits);
+        let mut router =
+            ToolRouter::new(registry, gate, working_dir).with_limits(self.limits).with_hints(self.hints);
         for observer in self.observers.observers {
             router = router.with_observer(observer);
         }

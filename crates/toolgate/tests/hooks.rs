@@ -118,7 +118,7 @@ fn a_hook_denies_asks_and_annotates() {
     let bench = CommandHookBench::new();
     insta::assert_snapshot!(bench.text_after_hook(r#"echo '{"decision": "deny", "reason": "not now"}'"#), @"forbidden by policy: the hook `guard` forbids it: not now");
     insta::assert_snapshot!(bench.text_after_hook("echo 'no, thanks' >&2; exit 2"), @"forbidden by policy: the hook `guard` forbids it: no, thanks");
-    insta::assert_snapshot!(bench.text_after_hook(r#"echo '{"decision": "ask", "reason": "look at it"}'"#), @"forbidden by policy: this needs approval: the hook `guard` asks: look at it; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
+    insta::assert_snapshot!(bench.text_after_hook(r#"echo '{"decision": "ask", "reason": "look at it"}'"#), @"forbidden by policy: this needs approval: the hook `guard` asks: look at it; no approver is available, so it was refused: try a way that needs no approval");
     insta::assert_snapshot!(bench.text_after_hook(r#"echo '{"note": "mind the gap"}'"#), @"
     Note of the hook `guard`: mind the gap
     1| one

@@ -15,7 +15,6 @@ use tool::{
 };
 
 use crate::edit_tracker::EditTracker;
-use crate::file_access::private_tmp_hint;
 use crate::git_layout::find_git_layout;
 use crate::private_files::PrivateFiles;
 use crate::write_file::{CalledAs, WRITE_FILE};
@@ -212,10 +211,10 @@ impl PatchWork {
                     let _ = write!(why, "\n`{path}` has changed since you read it; read it again");
                 }
                 // The file may exist on the host, where the author of the patch has seen it.
-                let unseen =
-                    patch.paths().find_map(|path| private_tmp_hint(permit.read_scope(), Path::new(path)));
-                if let Some(unseen) = unseen {
-                    let _ = write!(why, "\n{unseen}");
+                let scope = permit.read_scope();
+                if let Some(private) = patch.paths().find_map(|path| scope.private_directory(Path::new(path)))
+                {
+                    let _ = write!(why, "\n{}", cx.hints().explain(&private));
                 }
                 return blocked().map_or_else(|| Ok(refused(&spelling.restore_text(&why))), Err);
             }

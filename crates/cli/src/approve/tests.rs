@@ -288,7 +288,7 @@ fn server_tool_is_shown_with_its_arguments() {
       │   "force": true
       │ }
 
-      why       `push` is a tool of `git`, and nobody here knows what it does
+      why       `push` is a tool of `git`, and its effects are unknown
       confined  as the server `git` is: `toolgate mcp get git` says how
 
       y         yes, once

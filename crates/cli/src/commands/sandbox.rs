@@ -16,7 +16,8 @@ use crate::args::SandboxArgs;
 use crate::cli_fault::{CliFault, UNCONFINED};
 use crate::compose::compose_with;
 use crate::config::{self, SettingSource};
-use crate::confinement_warnings;
+use crate::confinement_warnings::warn_once;
+use crate::hints;
 use crate::terminal_output;
 
 /// Exit statuses by shell convention: the program cannot be executed, or is not found.
@@ -51,7 +52,7 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, CliFault> {
         }
         match sandbox.enforcement(&args.argv).await {
             Ok(enforcement) => {
-                enforcement.warning().iter().for_each(|text| confinement_warnings::warn_once(text));
+                enforcement.warning().iter().for_each(|weaker| warn_once(&hints::explain(weaker)));
             }
             Err(fault) => return Ok(report_fault(&fault)),
         }
@@ -76,8 +77,8 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, CliFault> {
         for denial in session.denials() {
             match denial {
                 // Without the message, the exit status 137 would be the only information.
-                Denial::Ended { .. } => terminal_output::print_error(&denial.to_string()),
-                _ if explain => terminal_output::print_hint(&format!("refused: {denial}")),
+                Denial::Ended { .. } => terminal_output::print_error(&hints::explain(&denial)),
+                _ if explain => terminal_output::print_hint(&format!("refused: {}", hints::explain(&denial))),
                 _ => {}
             }
         }
@@ -97,7 +98,7 @@ fn clone_stdio() -> Result<[OwnedFd; 3], CliFault> {
 
 /// Prints the fault, and returns its exit status.
 fn report_fault(fault: &SandboxFault) -> ExitCode {
-    terminal_output::print_error(&fault.to_string());
+    terminal_output::print_error(&hints::explain(fault));
     ExitCode::from(match fault {
         SandboxFault::Spawn(SpawnFault::Refused { step: LaunchStep::Exec, errno, .. }) => {
             match errno.kind() {

@@ -13,8 +13,8 @@ use journal::{JournalEntry, SessionId};
 use parking_lot::Mutex;
 use toolgate::mcp::McpClientDeps;
 use toolgate::{
-    ApprovalQuestion, Approver, BoxFuture, CallId, Gate, ReviewDecision, SandboxPolicy, SharedProcesses,
-    Spill, ToolSource,
+    ApprovalQuestion, Approver, BoxFuture, CallId, ErrorHints, Gate, ReviewDecision, SandboxPolicy,
+    SharedProcesses, Spill, ToolSource,
 };
 
 use super::last_message::LastMessage;
@@ -51,6 +51,8 @@ pub(crate) struct KnownSession {
     cwd: PathBuf,
     /// Permissions.
     gate: Gate,
+    /// Hints in its answers.
+    hints: ErrorHints,
     /// Name of its journal.
     session: String,
     /// Interrupts its turn.
@@ -67,8 +69,14 @@ impl SubagentSessions {
     pub(crate) fn register(&self, path: Vec<String>, assembled: &AssembledSession) {
         let router = assembled.toolgate.router();
         let (cwd, gate) = (router.working_dir().cwd.clone(), router.gate().clone());
-        let known =
-            KnownSession { cwd, gate, session: assembled.id.as_str().to_owned(), handle: assembled.handle() };
+        let hints = router.hints().clone();
+        let known = KnownSession {
+            cwd,
+            gate,
+            hints,
+            session: assembled.id.as_str().to_owned(),
+            handle: assembled.handle(),
+        };
         self.sessions.lock().insert(path, known);
     }
 
@@ -140,7 +148,8 @@ impl SubagentSessions {
             let first = composed.cwd().to_owned();
             composed = composed.in_directory(cwd).mirror_denials(&first, cwd);
         }
-        composed = composed.with_processes(Arc::clone(&self.processes));
+        let hints = self.sessions.lock().get(&[][..]).map(|first| first.hints.clone());
+        composed = composed.with_processes(Arc::clone(&self.processes)).with_hints(hints.unwrap_or_default());
         composed = match bounds.read_only {
             true => composed.always_confined(),
             // The effects of these tools are unknown.

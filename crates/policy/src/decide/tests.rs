@@ -20,8 +20,8 @@ fn gate(sandbox: SandboxPolicy) -> Gate {
 
 const DENIED: &str = "`/w/.env` may not be read: the deny-read rule `**/.env` covers it";
 const BELOW_DENIED: &str = "`/w/.env/x` may not be read: the deny-read rule `**/.env` covers it";
-const OUTSIDE: &str = "`/wx/a` is outside the readable roots (`/real/w`, `/real/w/inner`, `/lib`); only the user can add one, with `files.read_roots` in their own configuration or `--read-root`";
-const SYSTEM: &str = "`/proc/a` may not be changed: it lies outside the writable roots (`/w`); only the user can change that, with `confinement.writable` in their own configuration or `--writable`";
+const OUTSIDE: &str = "`/wx/a` is outside the readable roots (`/real/w`, `/real/w/inner`, `/lib`)";
+const SYSTEM: &str = "`/proc/a` may not be changed: it lies outside the writable roots (`/w`)";
 
 fn effect_of(argv: &[&str]) -> Effect {
     let argv = argv.iter().map(|&word| word.to_owned()).collect();

@@ -167,7 +167,7 @@ fn describe_question(call: &CallId, question: &ApprovalQuestion) -> Value {
         "type": "toolgate.question",
         "call_id": call.as_str(),
         "tool": question.tool,
-        "why": question.reasons.iter().map(toolgate::ApprovalReason::describe_for_user).collect::<Vec<_>>(),
+        "why": question.reasons.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "command": command,
         "argv": run.map(|line| &line.argv),
         "cwd": run.map(|line| line.cwd.display().to_string()),

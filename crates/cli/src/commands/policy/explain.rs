@@ -13,6 +13,7 @@ use toolgate::{
 use crate::args::{OutputFormat, PolicyExplainArgs};
 use crate::cli_fault::CliFault;
 use crate::compose::compose;
+use crate::hints;
 use crate::terminal_output::{self, FAINT, NAME};
 
 /// The exit status for a call that needs approval.
@@ -83,10 +84,8 @@ fn describe_verdict(verdict: &Verdict) -> (&'static str, Vec<String>) {
             let gives = permit.grants().iter().map(|grant| format!("a rule or an answer lets it {grant}"));
             ("allow", gives.collect())
         }
-        Verdict::Ask(question) => {
-            ("ask", question.reasons.iter().map(toolgate::ApprovalReason::describe_for_user).collect())
-        }
-        Verdict::Forbid(denial) => ("forbid", vec![denial.to_string()]),
+        Verdict::Ask(question) => ("ask", question.reasons.iter().map(ToString::to_string).collect()),
+        Verdict::Forbid(denial) => ("forbid", vec![hints::explain(denial)]),
     }
 }
 

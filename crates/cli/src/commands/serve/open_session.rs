@@ -12,7 +12,7 @@ use rpc::{RpcErrorCode, RpcFault};
 use rustix::fs::FileType;
 use toolgate::mcp::McpClientDeps;
 use toolgate::wire::Dialect;
-use toolgate::{Approver, CallObserver, ToolSource};
+use toolgate::{Approver, CallObserver, ErrorHints, ToolSource};
 
 use super::client_approver::ClientApprover;
 use super::client_processes::ClientProcesses;
@@ -212,7 +212,9 @@ fn compose_tools(server: &SessionServer, start: &p::SessionStartParams) -> Resul
         }
         config.servers.extend(servers);
     };
-    compose_in_dirs(&place, server.dirs.clone(), change).map_err(to_rpc_fault)
+    // A program gets facts; flags of this program mean nothing to it.
+    let composed = compose_in_dirs(&place, server.dirs.clone(), change).map_err(to_rpc_fault)?;
+    Ok(composed.with_hints(ErrorHints::default()))
 }
 
 fn workspace_args(server: &SessionServer, start: &p::SessionStartParams) -> Result<WorkspaceArgs, RpcFault> {

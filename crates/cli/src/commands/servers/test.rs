@@ -14,6 +14,7 @@ use crate::args::McpTestArgs;
 use crate::cli_fault::CliFault;
 use crate::compose::working_directory;
 use crate::config::UserDirs;
+use crate::hints::program_hints;
 use crate::mcp_servers;
 use crate::terminal_output::{self, FAINT, NAME};
 
@@ -46,7 +47,7 @@ pub(super) fn run(args: &McpTestArgs) -> Result<ExitCode, CliFault> {
             &config,
             &cwd,
             &dirs,
-            McpClientDeps { observer: Some(watch), ..McpClientDeps::default() },
+            McpClientDeps { observer: Some(watch), hints: program_hints(), ..McpClientDeps::default() },
         )?;
         super::wait_until_settled(&servers).await;
         let health = servers.health();
