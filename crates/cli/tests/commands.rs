@@ -329,7 +329,7 @@ fn a_project_file_holds_for_all_that_is_below_it() {
 }
 
 #[test]
-fn text_from_outside_is_passed_on_as_it_is_when_nobody_reads_it_on_a_terminal() {
+fn text_from_outside_is_passed_on_as_it_is_without_a_terminal() {
     let shell = CommandFixture::new();
     shell.workspace.write_file("esc", "\u{1b}[31mred\n");
     let out = shell.run(&["call", "read_file", "--json", r#"{"path": "esc"}"#]).out;

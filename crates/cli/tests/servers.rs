@@ -146,11 +146,11 @@ fn a_server_is_added_listed_shown_and_removed() {
     url = "https://example.org/mcp"
     -- err
     "#);
-    assert_snapshot!(desk.transcript(&["mcp", "get", "nobody"]), @"
+    assert_snapshot!(desk.transcript(&["mcp", "get", "absent"]), @"
     2
     -- out
     -- err
-    error: there is no server `nobody`; there are `docs`, `git`
+    error: there is no server `absent`; there are `docs`, `git`
     ");
     assert_snapshot!(desk.transcript(&["mcp", "remove", "git"]), @"
     0
@@ -250,11 +250,11 @@ fn servers_of_both_eras_are_tried() {
     "time" true "2026-07-28" Some(2) null
     "#);
     assert_eq!(ran.code, Some(1));
-    assert_snapshot!(desk.transcript(&["mcp", "test", "time", "nobody"]), @"
+    assert_snapshot!(desk.transcript(&["mcp", "test", "time", "absent"]), @"
     2
     -- out
     -- err
-    error: there is no server `nobody`; there are `dies`, `everything`, `gone`, `time`
+    error: there is no server `absent`; there are `dies`, `everything`, `gone`, `time`
     ");
 }
 
@@ -318,8 +318,8 @@ fn resources_are_listed_and_read() {
     assert!(ran.out.contains("uriTemplate"), "{}{}", ran.out, ran.err);
     let ran = desk.call("read_mcp_resource", &json!({"server": "everything", "uri": "demo://none"}));
     assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) the server `everything` refuses: MCP error -32602: Resource demo://none not found (code -32602); list_mcp_resources has what there is");
-    let ran = desk.call("read_mcp_resource", &json!({"server": "nobody", "uri": "x://y"}));
-    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(2) error: the arguments do not fit at `server`: there is no server `nobody`; there are `everything`");
+    let ran = desk.call("read_mcp_resource", &json!({"server": "absent", "uri": "x://y"}));
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(2) error: the arguments do not fit at `server`: there is no server `absent`; there are `everything`");
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn escalation_shows_the_models_justification() {
       confined  nothing: it would run without the sandbox, and may do whatever you may
       yes gives run without the sandbox
 
-    The model says why, in its own words, which nobody checked:
+    The model says why, in its own words (not verified):
       │ The tests need docker.
       │ They always did.
 
@@ -347,7 +347,7 @@ fn foreign_text_cannot_imitate_the_question() {
       confined  nothing: it would run without the sandbox, and may do whatever you may
       yes gives run without the sandbox
 
-    The model says why, in its own words, which nobody checked:
+    The model says why, in its own words (not verified):
       │ Safe.\u{1b}[8m
       │
       │   y         yes, once

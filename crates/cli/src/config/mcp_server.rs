@@ -262,7 +262,7 @@ fn find_url_fault(url: &str) -> Option<String> {
         return Some("its `url` holds a user or a password; use `bearer_token_env_var`".to_owned());
     }
     let name = host.rsplit_once(':').filter(|_| !host.ends_with(']')).map_or(host, |(name, _)| name);
-    // Stricter than the client (every loopback host): the spelling must be plain to whoever reads the file.
+    // Stricter than the client (every loopback host): the spelling must be plain to a reader of the file.
     (!is_secret && HostLocality::of(name) != HostLocality::Localhost)
         .then(|| "its `url` must begin with https://, unless it is on this machine".to_owned())
 }

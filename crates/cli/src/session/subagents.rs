@@ -84,7 +84,7 @@ impl SubagentSessions {
         let parent = spec.path.split_last().map(|(_, above)| above.to_vec()).unwrap_or_default();
         let parent_session = self.sessions.lock().get(&parent).cloned();
         let KnownSession { cwd, gate, session, .. } =
-            parent_session.ok_or("whoever started it is not there any more")?;
+            parent_session.ok_or("the agent that started it has ended")?;
         if spec.workspace == AgentWorkspace::Shared {
             let composed = self.compose_tools(&spec, &spec.restrictions, &cwd)?.inheriting_gate(gate);
             return self.open_session(spec, composed, &session, None);

@@ -49,7 +49,7 @@ fn answered(server: &mut McpServerProcess) -> Value {
         if !result_text(&result).contains("no approver is available") {
             return result;
         }
-        assert!(Instant::now() < until, "nobody came to answer");
+        assert!(Instant::now() < until, "no approver connected");
     }
 }
 

@@ -329,7 +329,7 @@ impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         let Some(id) = self.request.take() else { return };
         let params =
-            CancelledNotificationParam::new(Some(id), Some("nobody waits for it any more".to_owned()));
+            CancelledNotificationParam::new(Some(id), Some("the caller no longer waits for it".to_owned()));
         let (peer, notification) = (self.peer.clone(), CancelledNotification::new(params));
         if tokio::runtime::Handle::try_current().is_ok() {
             crate::background_task::spawn(async move {

@@ -95,7 +95,7 @@ async fn a_call_that_is_not_answered_ends() {
     let rows = [
         ("mute-call", "timed out"),
         ("long-line", "timed out"),
-        ("dies-in-call", "nobody knows whether it did what was asked"),
+        ("dies-in-call", "it is unknown whether it did what was asked"),
         ("long-line-answer", ""),
     ];
     for (mode, words) in rows {

@@ -179,8 +179,5 @@ async fn login_over_plain_http_is_refused() {
         ServerTransport::Http(HttpTransport { url: "http://192.0.2.1/mcp".to_owned(), ..http }),
     );
     let fault = login(&server, &LoggedInBrowser::default()).await.unwrap_err();
-    assert_eq!(
-        fault.to_string(),
-        "nobody logs in to `o`: its address is neither `https` nor on this machine"
-    );
+    assert_eq!(fault.to_string(), "`o` has no login: its address is neither `https` nor on this machine");
 }

@@ -140,7 +140,7 @@ fn faults_in_paths_tools_and_hosts() {
     rules.toml:3:8: `path` is an empty list, so the rule is about nothing
     rules.toml:3:15: `path` must be a text or a list of texts
     rules.toml:3:8: ` /a`: it begins or ends with a blank
-    rules.toml:3:8: `notes`: nobody knows where a relative path starts from in a file that is not a project's; write `/…` or `~/…`, or `**/…` where reading is forbidden
+    rules.toml:3:8: `notes`: a relative path has no base directory in a file that is not a project's; write `/…` or `~/…`, or `**/…` where reading is forbidden
     rules.toml:3:8: `$HOME/x`: variables are not expanded; write the path, or `~/…`
     rules.toml:3:8: `~`: only `~/…` is known, your own home
     rules.toml:3:8: `~root/x`: only `~/…` is known, your own home
@@ -148,7 +148,7 @@ fn faults_in_paths_tools_and_hosts() {
     rules.toml:3:8: `/a/*.md`: only where reading is forbidden may a path have wildcards; name a directory, all below it is meant
     rules.toml:3:8: `/a\0`: it holds a NUL, which no path can
     rules.toml:4:1: `execute` is no access: write "read" or "write"
-    rules.toml:2:12: nobody is asked about reading a path: write "forbid", or "allow" to make it readable
+    rules.toml:2:12: reading a path never causes a question: write "forbid", or "allow" to make it readable
     rules.toml:4:18: `a[`: unclosed character class; missing ']'
     rules.toml:4:8: `../*.pem`: `.` and `..` are not resolved; write the path from `/` or `~/`, or a glob
     rules.toml:4:8: `/a/*`: only where reading is forbidden may a path have wildcards; name a directory, all below it is meant

@@ -315,7 +315,7 @@ fn unsupported_claude_permissions_are_noted() {
     # - permissions.allow[18]: `Read(x` is not carried over: there is no `)` at its end
     # - permissions.allow[19]: `` is not carried over: there is no such tool here
     # - permissions.allow[20]: not carried over: it is no text
-    # - permissions.ask[0]: `Read(~/x)` is not carried over: nobody is asked about reading a path, so nobody is asked because of it
+    # - permissions.ask[0]: `Read(~/x)` is not carried over: reading a path never causes a question, so it causes no question here
     # - permissions.deny[0]: `Bash(curl * | sh)` is not carried over: a `*` may only stand for all words at the end, so it is NOT forbidden here
     # - permissions.deny[1]: `Write(docs/**)` is not carried over: only a project's own rules can name a path of the project, so it is NOT forbidden here
     # - permissions.deny[2]: `Read(../x)` is not carried over: its path is none that rules can name, so it is NOT forbidden here

@@ -85,7 +85,7 @@ impl Approver for DemoApprover {
                 let why: Vec<String> = question.reasons.iter().map(ToString::to_string).collect();
                 let why = terminal_output::to_one_line(&why.join("; "));
                 terminal_output::print_stderr(&format!(
-                    "{NAME}?{NAME:#} {why} {FAINT}(nobody is there to ask: the demo says yes){FAINT:#}"
+                    "{NAME}?{NAME:#} {why} {FAINT}(the demo answers yes by itself){FAINT:#}"
                 ));
                 return ReviewDecision::Approved;
             };

@@ -191,7 +191,7 @@ pub(super) fn call_sentences(call: &TimelineCall) -> Vec<String> {
 pub(super) fn call_outcome(call: &TimelineCall, began: u64) -> String {
     let took = format_amount::format_duration(call.run_time(began).unwrap_or_default());
     match call.answer.as_ref() {
-        None => "no answer: nobody knows what it has done".to_owned(),
+        None => "no answer: its effects are unknown".to_owned(),
         Some(answer) => match answer.fault_kind() {
             None => format!("done in {took}"),
             Some(fault) => format!("{fault} after {took}"),

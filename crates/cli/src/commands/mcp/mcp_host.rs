@@ -20,7 +20,7 @@ use crate::compose::{ToolFormApi, absolute, compose_with, working_directory};
 use crate::config::SandboxMode;
 
 const INSTRUCTIONS: &str = "Tools for work on the files of one directory: reading, searching, patches, and commands \
-    that run in a sandbox. Paths are below that directory. What a sandbox or a rule refuses is said in the answer; if nobody can be asked, \
+    that run in a sandbox. Paths are below that directory. The answer says what a sandbox or a rule refuses; if no approver is available, \
     the user can run `toolgate approve` in a terminal before it is tried again. A \
     command that does not end soon goes on as a session: exec_command gives its ID, write_stdin types into it.";
 

@@ -79,7 +79,7 @@ pub(super) async fn serve_socket(server: &Arc<SessionServer>, path: &Path) -> Re
 fn report_rejection(stream: &UnixStream, why: peer_check::PeerRejection) {
     let message = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": REJECTED_ERROR_CODE, "message": format!("not let in: {why}") } });
     let _full = stream.try_write(format!("{message}\n").as_bytes());
-    terminal_output::print_warning(&format!("somebody was not let in at the socket: {why}"));
+    terminal_output::print_warning(&format!("a connection to the socket was rejected: {why}"));
 }
 
 /// The error code for a rejected connection.
@@ -172,7 +172,7 @@ pub(super) async fn serve_websocket(
                         let accepting = WebSocketTransport::accept(stream, |headers| admits(&entry, headers));
                         match tokio::time::timeout(HANDSHAKE_TIMEOUT, accepting).await {
                             Ok(Ok(socket)) => rpc::serve_connection(host, socket, ConnectionLimits::default()).await,
-                            Ok(Err(error)) => tracing::warn!(%error, "somebody was not let in"),
+                            Ok(Err(error)) => tracing::warn!(%error, "a connection was rejected"),
                             Err(_) => tracing::warn!("a handshake took too long"),
                         }
                     });

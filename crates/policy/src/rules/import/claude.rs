@@ -130,7 +130,7 @@ fn import_permission(builder: &mut ImportBuilder, at: &str, text: &str, decision
 fn note_lost(builder: &mut ImportBuilder, at: &str, text: &str, decision: RuleDecision, why: &str) {
     let open = match decision {
         RuleDecision::Allow => "",
-        RuleDecision::Ask => ", so nobody is asked because of it",
+        RuleDecision::Ask => ", so it causes no question here",
         RuleDecision::Forbid => ", so it is NOT forbidden here",
     };
     builder.add_note(at, format!("`{text}` is not carried over: {why}{open}"));
@@ -190,7 +190,7 @@ fn import_paths(
     decision: RuleDecision,
 ) {
     if access == PathAccess::Read && decision == RuleDecision::Ask {
-        return note_lost(builder, at, text, decision, "nobody is asked about reading a path");
+        return note_lost(builder, at, text, decision, "reading a path never causes a question");
     }
     match claude_path::convert_path(what, access, decision) {
         Ok(ConvertedPath { path, note }) => {
