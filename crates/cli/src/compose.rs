@@ -162,7 +162,7 @@ fn with_file_access(
         if let Err(error) = exec::fs::canonicalize(&value.join(".")) {
             let path = value.display();
             return Err(CliFault::usage(format!(
-                "{source}: the read root `{path}` is no directory that can be read: {error}"
+                "{source}: the read root `{path}` cannot be read as a directory: {error}"
             )));
         }
         builder = builder.read_root(value);

@@ -39,7 +39,7 @@ fn hint_for(error: &(dyn Error + 'static)) -> Option<String> {
             return Some(format!("run `toolgate mcp login {server}`"));
         }
         if error.is::<WeakerEnforcement>() {
-            return Some("`toolgate doctor` says what mends it".to_owned());
+            return Some("`toolgate doctor` shows the fix".to_owned());
         }
         error.is::<PrivateDirectory>().then(|| {
             "only the user can show a directory of it, with `files.read_roots` in their own configuration or `--read-root`"

@@ -305,7 +305,7 @@ impl ServerObserver for ServerNotices {
         {
             let gaps = gaps.join("; ");
             terminal_output::print_hint(&format!(
-                "the server `{server}` is confined only in part: {gaps}; `toolgate doctor` says what mends it"
+                "the server `{server}` is confined only in part: {gaps}; `toolgate doctor` shows the fix"
             ));
         }
         if let ServerEvent::Ready { left_out, .. } = event {

@@ -207,7 +207,7 @@ fn test_tells_of_every_example() {
     -- out
     $HOME/.config/toolgate/rules.toml: 4 examples, 2 of them wrong
       5:26: `git push x` is in `not_match`, but the rule matches it
-      5:40: `git $x` is no example: what this starts is not known; write a list of words instead
+      5:40: `git $x` is not an example: what this starts is not known; write a list of words instead
     -- err
     ");
     let json: Value = serde_json::from_str(&shell.run(&["test", "--json"]).out).unwrap();

@@ -188,7 +188,7 @@ fn what_cannot_be_a_server_is_not_added() {
     2
     -- out
     -- err
-    error: `a b` is no name for a server: use 1 to 64 of A-Z a-z 0-9 _ -
+    error: `a b` is not a server name: use 1 to 64 of A-Z a-z 0-9 _ -
 
     2
     -- out
@@ -246,7 +246,7 @@ fn servers_of_both_eras_are_tried() {
     assert_snapshot!(shown.join("\n"), @r#"
     "dies" false null None "has ended: exit code 3; it last said: these are my last words"
     "everything" true "2025-11-25" Some(14) null
-    "gone" false null None "cannot be started: `/no/such/program` is no program that can be run"
+    "gone" false null None "cannot be started: `/no/such/program` is not an executable program"
     "time" true "2026-07-28" Some(2) null
     "#);
     assert_eq!(ran.code, Some(1));

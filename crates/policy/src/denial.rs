@@ -30,13 +30,13 @@ pub enum Denial {
         rule: String,
     },
     /// The tool did not state this path in its intent.
-    #[error("`{}` is not what this call was permitted to touch", path.display())]
+    #[error("`{}` may not be opened: the call did not state it beforehand", path.display())]
     NotStated {
         /// The path that the tool tried to open.
         path: PathBuf,
     },
     /// The tool did not state this command in its intent.
-    #[error("`{}` is not what this call was permitted to run", excerpt_argv(argv))]
+    #[error("`{}` may not be run: the call did not state it beforehand", excerpt_argv(argv))]
     NotStatedRun {
         /// The command that the tool tried to start.
         argv: Vec<String>,

@@ -33,8 +33,8 @@ impl fmt::Display for UnenforcedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::FullAccess => "the policy is danger-full-access",
-            Self::External => "the policy says that something outside confines it",
-            Self::Unsupported => "this system can enforce nothing, and the policy makes do with that",
+            Self::External => "the policy says that an outer sandbox confines commands",
+            Self::Unsupported => "this system can enforce nothing, and the policy accepts that",
         })
     }
 }
@@ -200,8 +200,7 @@ impl Enforcement {
                 None
             }
             Self::None { why: UnenforcedReason::Unsupported } => Some(WeakerEnforcement(
-                "commands are NOT confined: this system can enforce nothing of what the policy says"
-                    .to_owned(),
+                "commands are NOT confined: this system cannot enforce any part of the policy".to_owned(),
             )),
             Self::Partial(gaps) => {
                 let weaker: Vec<&EnforcementGap> =

@@ -56,7 +56,7 @@ pub enum ToolError {
         after: Duration,
     },
     /// The user stopped the whole session.
-    #[error("stopped by the user; wait for what they say")]
+    #[error("stopped by the user; wait for their next message")]
     Stopped,
     /// An operating system error: a missing file, a full disk, a broken pipe.
     #[error("{what}")]
@@ -103,7 +103,9 @@ pub enum BadArguments {
         why: String,
     },
     /// The arguments exceed the size limit.
-    #[error("the arguments are {bytes} bytes long, and {limit} are the most; send them in smaller calls")]
+    #[error(
+        "the arguments are {bytes} bytes long, more than the limit of {limit}; send them in smaller calls"
+    )]
     TooLong {
         /// The size of the arguments.
         bytes: usize,

@@ -51,7 +51,7 @@ struct BuilderObservers {
 #[derive(Debug, thiserror::Error)]
 pub enum BuildFault {
     /// A working directory or read root does not exist.
-    #[error("`{}` is no directory that can be read: {source}", path.display())]
+    #[error("`{}` cannot be read as a directory: {source}", path.display())]
     NoDirectory {
         /// As it was given.
         path: PathBuf,
@@ -60,7 +60,7 @@ pub enum BuildFault {
         source: io::Error,
     },
     /// A path of the confinement does not exist.
-    #[error("`{}`, which commands are told to write or to leave alone, cannot be looked at: {source}", path.display())]
+    #[error("`{}`, a path of the confinement, cannot be resolved: {source}", path.display())]
     NotThere {
         /// As it was given.
         path: PathBuf,
@@ -69,7 +69,7 @@ pub enum BuildFault {
         source: io::Error,
     },
     /// A directory that confined commands cannot write to.
-    #[error("`{}` cannot be writable for confined commands: what confines them stands on it; name a directory below it", path.display())]
+    #[error("`{}` cannot be writable for confined commands: the sandbox itself needs it; name a directory below it", path.display())]
     TooMuch {
         /// Its real path.
         path: PathBuf,
@@ -78,7 +78,7 @@ pub enum BuildFault {
     #[error("no private directory could be made for commands: {0}")]
     Scratch(#[source] io::Error),
     /// Deny-read rules below the home cannot be built.
-    #[error("the home directory `{}` is no plain path from `/` in UTF-8, so what may not be read in it is unknown; set HOME", path.display())]
+    #[error("the home directory `{}` is not an absolute path in UTF-8, so it cannot be protected; set HOME", path.display())]
     Home {
         /// As the environment gives it.
         path: PathBuf,

@@ -172,7 +172,7 @@ impl CallAttempt for PatchAttempt {
             };
             let mut work = std::pin::pin!(cx.run_blocking(move |stop| {
                 if stop.is_requested() {
-                    return Err(ToolError::io("nothing was changed: the call was given up"));
+                    return Err(ToolError::io("nothing was changed: the call was cancelled"));
                 }
                 work.apply()
             }));

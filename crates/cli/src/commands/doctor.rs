@@ -28,7 +28,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, CliFault> {
         print_scratch(&scratch)?;
         if let Some(fix) = fix {
             let instead = hints::setup_hint(fix).map(|hint| format!(", {hint}")).unwrap_or_default();
-            print_hint(&format!("what mends it: {fix}{instead}"));
+            print_hint(&format!("fix: {fix}{instead}"));
         }
     }
     Ok(if full { ExitCode::SUCCESS } else { ExitCode::FAILURE })

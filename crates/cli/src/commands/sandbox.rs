@@ -120,7 +120,7 @@ fn exit_code(session: &ProcessSession) -> ExitCode {
             ExitCode::from(u8::try_from(exit.code() & 0xff).unwrap_or(u8::MAX))
         }
         SessionStage::Running | SessionStage::Lost => {
-            terminal_output::print_error("the command was lost: its keeper was killed");
+            terminal_output::print_error("the command was lost: its supervisor was killed");
             ExitCode::from(UNCONFINED)
         }
     }

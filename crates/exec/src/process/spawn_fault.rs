@@ -74,7 +74,7 @@ fn describe_unconfined(at_least: Tier, missing: &[MissingTier], fix: Option<Setu
             "nothing is run: the policy demands at least {at_least}, and allows no tier that is as strong"
         );
     }
-    let fix = fix.map(|fix| format!("; `{fix}` mends that")).unwrap_or_default();
+    let fix = fix.map(|fix| format!("; `{fix}` fixes that")).unwrap_or_default();
     format!("nothing is run: the policy demands at least {at_least}, and this machine gives {tried}{fix}")
 }
 

@@ -343,7 +343,7 @@ impl Drop for CancelOnDrop<'_> {
 fn transport_config(http: &HttpTransport) -> Result<StreamableHttpClientTransportConfig, PeerError> {
     let mut headers = HashMap::new();
     for (name, value) in &http.headers {
-        let unnamed = |_| PeerError::Gone(format!("`{name}` is no name for a header"));
+        let unnamed = |_| PeerError::Gone(format!("`{name}` is not a header name"));
         let unsent = |_| PeerError::Gone(format!("the header `{name}` has a value that cannot be sent"));
         let value = value.parse::<http::HeaderValue>().map_err(unsent)?;
         headers.insert(name.parse::<http::HeaderName>().map_err(unnamed)?, value);

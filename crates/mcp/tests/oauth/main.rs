@@ -127,7 +127,7 @@ async fn a_mismatched_callback_is_rejected() {
 async fn a_refusal_is_shown_without_control_characters() {
     let place = OAuthTestServer::new("denied");
     let fault = login(&place.config(), &LoggedInBrowser::default()).await.unwrap_err();
-    assert_eq!(fault.to_string(), "it was refused: access_denied[2J");
+    assert_eq!(fault.to_string(), "the authorization server refused the login: access_denied[2J");
 }
 
 #[tokio::test]

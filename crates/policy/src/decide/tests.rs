@@ -123,12 +123,12 @@ fn a_permit_runs_only_what_was_stated() {
         Err(denial) => denial.to_string(),
     };
     let long = format!("git {}", "x".repeat(200));
-    let cut = format!("`git {}…` is not what this call was permitted to run", "x".repeat(96));
+    let cut = format!("`git {}…` may not be run: the call did not state it beforehand", "x".repeat(96));
     for (line, expected) in [
         ("git status -s", "ok"),
-        ("git status", "`git status` is not what this call was permitted to run"),
-        ("git status -s -s", "`git status -s -s` is not what this call was permitted to run"),
-        ("", "`` is not what this call was permitted to run"),
+        ("git status", "`git status` may not be run: the call did not state it beforehand"),
+        ("git status -s -s", "`git status -s -s` may not be run: the call did not state it beforehand"),
+        ("", "`` may not be run: the call did not state it beforehand"),
         (&long, &cut),
     ] {
         assert_eq!(said(&run, line), expected, "{line}");

@@ -141,7 +141,7 @@ prefix_rule(pattern=["s
     # - line 23: an example was left out: `o x` is in `not_match`, but the rule matches it
     # - line 24: not understood, and not carried over: prefix_rule(pattern=["p"], **{})
     # - line 25: not carried over: which ports `socks5_tcp` allows is not known
-    # - line 26: not carried over: `https://a.org` is no host: what follows `:` is a port from 1 to 65535; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`
+    # - line 26: not carried over: `https://a.org` is not a host: what follows `:` is a port from 1 to 65535; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`
     # - line 27: not carried over: `host` and `protocol` must be texts
     # - line 28: `print(…)` is not carried over: it is no rule
     # - line 29: not understood, and not carried over: prefix_rule(pattern=["q"]); prefix_rule(pattern=["r"])

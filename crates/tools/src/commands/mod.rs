@@ -146,7 +146,7 @@ impl CommandRunner {
         let path = resolve_workdir(request.workdir, cx.working_dir())?;
         let (_, directory) = look_up(permit, &path)?;
         if directory.kind() != FileKind::Directory {
-            let why = format!("`{}` is no directory to run a command in", path.display());
+            let why = format!("`{}` is not a directory", path.display());
             return Err(ToolError::bad_argument("workdir", why));
         }
         let origin = SessionOrigin {
@@ -207,9 +207,7 @@ impl CommandRunner {
 /// Rejects text with a NUL, which no program argument can contain.
 pub(crate) fn reject_nul(argument: &str, text: &str) -> Result<(), ToolError> {
     match text.contains('\0') {
-        true => {
-            Err(ToolError::bad_argument(argument, "it holds a NUL character, which no program can be given"))
-        }
+        true => Err(ToolError::bad_argument(argument, "it contains a NUL character, which no argument can")),
         false => Ok(()),
     }
 }

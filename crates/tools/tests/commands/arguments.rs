@@ -76,11 +76,11 @@ pub(crate) fn unusable_workdir_is_named() {
     assert_snapshot!(said, @"
     io: `$DIR/missing` does not exist; list its directory to see what is there
     io: `$DIR/home/missing` does not exist; list its directory to see what is there
-    bad_arguments: the arguments do not fit at `workdir`: `$DIR/file` is no directory to run a command in
+    bad_arguments: the arguments do not fit at `workdir`: `$DIR/file` is not a directory
     forbidden: forbidden by policy: `$OUTSIDE` is outside the readable roots (`$DIR`)
     blocked: blocked by the sandbox: `$DIR/out` is a link that leads outside the readable roots; read a path inside them instead
     forbidden: forbidden by policy: `$DIR/.env` may not be read: the deny-read rule `**/.env` covers it
-    bad_arguments: the arguments do not fit at `workdir`: the path holds a NUL character, which no file name can
+    bad_arguments: the arguments do not fit at `workdir`: the path contains a NUL character, which no file name can
     ");
 }
 
@@ -379,7 +379,7 @@ pub(crate) fn the_local_shell_call_is_read() {
     let own = rustix::process::geteuid().as_raw().to_string();
     assert!(with("user", json!(own)).success);
     assert_snapshot!(with("user", json!("no-such-user")).joined_text(), @"the arguments do not fit at `user`: commands run as the user who runs this session; leave `user` out");
-    assert_snapshot!(with("env", json!({"A B": ""})).joined_text(), @"the arguments do not fit at `env.A B`: `A B` is no variable's name");
+    assert_snapshot!(with("env", json!({"A B": ""})).joined_text(), @"the arguments do not fit at `env.A B`: `A B` is not a variable name");
     assert_snapshot!(with("env", json!({"OPENAI_API_KEY": "x"})).joined_text(), @"the arguments do not fit at `env.OPENAI_API_KEY`: `OPENAI_API_KEY` is the key of a model provider, which no command gets");
     let unknown = with("container", json!("x")).joined_text();
     assert!(

@@ -98,7 +98,7 @@ impl QuestionQueue {
                     }
                     Some(message) = messages.recv() => {
                         if message.settles(&server, id) {
-                            terminal_output::print_hint("that was answered elsewhere, or given up");
+                            terminal_output::print_hint("that was answered elsewhere, or cancelled");
                             break;
                         }
                         self.handle_message(message)?;

@@ -75,7 +75,7 @@ pub(super) fn ending_problem(ending: &JournalEnding) -> Option<String> {
             torn.line,
             format_amount::format_bytes(torn.bytes)
         )),
-        JournalEnding::Broken(why) => Some(format!("what follows is not what was written: {why}")),
+        JournalEnding::Broken(why) => Some(format!("the rest was changed after it was written: {why}")),
         JournalEnding::TooLong => Some("there is more than can be shown; --json has it".to_owned()),
     }
 }

@@ -39,7 +39,7 @@ impl HostEnvironment {
             let root = absolute(&root)?;
             // With a trailing `/.`, only a directory resolves.
             let real = exec::fs::canonicalize(&root.join(".")).map_err(|error| {
-                CliFault::usage(format!("`{}` is no directory that can be read: {error}", root.display()))
+                CliFault::usage(format!("`{}` cannot be read as a directory: {error}", root.display()))
             })?;
             allowed.push(real);
         }

@@ -110,7 +110,7 @@ pub(crate) fn parse_decision(line: &Value, rule: Option<&NewRule>) -> Result<Rev
         ("abort", _) => ReviewDecision::Abort,
         (other, _) => {
             return Err(format!(
-                "`{other}` is no decision; there are approved, approved_for_session, approved_with_rule, denied and abort; nothing was decided"
+                "`{other}` is not a decision; there are approved, approved_for_session, approved_with_rule, denied and abort; nothing was decided"
             ));
         }
     })

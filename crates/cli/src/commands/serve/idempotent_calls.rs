@@ -185,7 +185,7 @@ impl HostedSession {
         // Cancelling the repeated request does not cancel the first call.
         let answer = tokio::select! {
             answer = wait_for_answer(&mut running) => answer,
-            () = cancel.cancelled() => return Err(RpcErrorCode::Cancelled.fault("the request was taken back; the call goes on")),
+            () = cancel.cancelled() => return Err(RpcErrorCode::Cancelled.fault("the request was cancelled; the call goes on")),
         };
         answer.map(|answer| p::ToolCallResult { repeated: true, ..answer })
     }

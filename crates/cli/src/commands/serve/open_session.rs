@@ -255,7 +255,7 @@ fn server_settings(start: &p::SessionStartParams) -> Result<Vec<SourcedValue<Ser
             ))
         };
         if !crate::config::is_server_name(name) {
-            return Err(wrong("that is no name for a server".to_owned()));
+            return Err(wrong("that is not a server name".to_owned()));
         }
         let table: ServerTable =
             serde_json::from_value(table.clone()).map_err(|error| wrong(error.to_string()))?;
