@@ -97,7 +97,7 @@ fn a_command_of_another_toolgate_is_not_let_in_by_a_server() {
         assert!(out.contains("rejected"), "{tier}: {out}");
     }
     let out = confined(&["--mode", "danger-full-access"]);
-    assert!(out.contains("a tool of a Toolgate has started it"), "{out}");
+    assert!(out.contains("a tool of Toolgate has started it"), "{out}");
 }
 
 #[test]
