@@ -212,9 +212,8 @@ impl PatchWork {
                 }
                 // The file may exist on the host, where the author of the patch has seen it.
                 let scope = permit.read_scope();
-                if let Some(private) = patch.paths().find_map(|path| scope.private_directory(Path::new(path)))
-                {
-                    let _ = write!(why, "\n{}", cx.hints().explain(&private));
+                if let Some(dir) = patch.paths().find_map(|path| scope.private_directory(Path::new(path))) {
+                    let _ = write!(why, "\n{}", cx.hints().explain(&dir));
                 }
                 return blocked().map_or_else(|| Ok(refused(&spelling.restore_text(&why))), Err);
             }
