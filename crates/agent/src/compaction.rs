@@ -21,7 +21,7 @@ The conversation is about to be shortened. Write down, for yourself, what you ne
 numbers), what you changed, what is proved and how, what is left, and anything that must not be forgotten. Write nothing else.";
 
 /// Replaces the dropped pieces if the model gives no summary.
-const MISSING_SUMMARY: &str = "(What was said and done before had to be left out, and nobody could sum it up: look at the files for what is there.)";
+const MISSING_SUMMARY: &str = "(Earlier messages were left out, and no summary of them could be made: look at the files for the state of the work.)";
 
 impl AgentSession {
     /// Compacts the conversation if it is close to the context limit.

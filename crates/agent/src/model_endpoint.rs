@@ -67,7 +67,7 @@ impl ModelEndpoint {
                 format!("the model at {host} did not answer in time; is it up, and is the address right?")
             }
             false => {
-                format!("the model at {host} cannot be reached: {why}; is it up, and is --base-url right?")
+                format!("the model at {host} cannot be reached: {why}; is it up, and is the address right?")
             }
         };
         ModelError { code: ModelErrorCode::Server, message, retry: RetryAdvice::Soon }
@@ -88,7 +88,7 @@ impl ModelBackend for ModelEndpoint {
 fn request_url(base: &str, dialect: Dialect) -> Result<Url, String> {
     let wrong = |why: &str| format!("the base URL `{base}` {why}; one looks like https://api.openai.com/v1");
     let url = parse_safe_url(base).map_err(|unfit| match unfit {
-        UrlRefusal::NotAUrl => wrong("is no URL"),
+        UrlRefusal::NotAUrl => wrong("is not a URL"),
         UrlRefusal::NoHost | UrlRefusal::NotHttp => wrong("is neither http nor https"),
         UrlRefusal::PlainText => {
             wrong("would show your key and your files to everybody on the way: use https")
@@ -138,7 +138,7 @@ mod tests {
             ("http://127.0.0.1.example.com/v1", Err("https")),
             ("ftp://127.0.0.1/", Err("neither")),
             ("https://me:pw@example.com", Err("password")),
-            ("api.openai.com", Err("no URL")),
+            ("api.openai.com", Err("not a URL")),
         ];
         for (base, expected) in rows {
             match (request_url(base, Dialect::Responses), expected) {

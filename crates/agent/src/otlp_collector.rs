@@ -30,7 +30,7 @@ impl OtlpCollector {
     pub fn new(base: &str, headers: &[(String, String)]) -> Result<Self, String> {
         let wrong = |why: &str| format!("the collector's URL {why}; one looks like http://127.0.0.1:4318");
         let base = parse_safe_url(base).map_err(|unfit| match unfit {
-            UrlRefusal::NotAUrl => wrong("is no URL"),
+            UrlRefusal::NotAUrl => wrong("is not a URL"),
             UrlRefusal::NoHost | UrlRefusal::NotHttp => wrong("is neither http nor https"),
             UrlRefusal::PlainText => wrong("would show what you do to everybody on the way: use https"),
             UrlRefusal::Credentials => wrong("has a user name or a password in it: use a header"),
@@ -93,7 +93,7 @@ mod tests {
         for (base, expected) in [
             ("http://otel.example.com:4318", "use https"),
             ("https://me:pw@example.com", "password"),
-            ("127.0.0.1:4318", "no URL"),
+            ("127.0.0.1:4318", "not a URL"),
             ("ftp://127.0.0.1", "neither"),
         ] {
             let fault = fault(base, &[]);

@@ -88,7 +88,7 @@ fn log_to_stderr() {
     let asked = std::env::var("TOOLGATE_LOG").unwrap_or_else(|_| "warn,rmcp=off".to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(&asked).unwrap_or_else(|_| {
         terminal::print_hint(&format!(
-            "TOOLGATE_LOG is `{asked}`, which is no filter; try `debug` or `toolgate_engine=debug`"
+            "TOOLGATE_LOG is `{asked}`, which is not a filter; try `debug` or `toolgate_engine=debug`"
         ));
         tracing_subscriber::EnvFilter::new("warn")
     });

@@ -92,7 +92,7 @@ impl Approver for TerminalApprover {
     fn ask<'a>(&'a self, _: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async move {
             self.answer(question).await.unwrap_or_else(|error| {
-                let note = format!("nobody could be asked at the terminal: {error}");
+                let note = format!("the question could not be asked at the terminal: {error}");
                 ReviewDecision::Denied { note: Some(note) }
             })
         })

@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::path::Path;
+
 use insta::assert_snapshot;
 use serde_json::Value;
 use support::{CommandRun, TestHome};
@@ -83,7 +85,7 @@ fn a_call_answers_on_stdout_and_fails_on_stderr() {
     2
     -- out
     -- err
-    error: `$DIR/nowhere` is no directory that can be read: No such file or directory (os error 2)
+    error: `$DIR/nowhere` cannot be read as a directory: No such file or directory (os error 2)
     ");
     assert_eq!(shell.run(&["call"]).code, Some(2));
     assert_eq!(shell.run(&["cal"]).code, Some(2));
@@ -164,7 +166,7 @@ fn what_commands_may_do_is_widened_only_by_the_user() {
     assert_snapshot!(refused("[commands]\npass = [\"CI\"]\n"), @"error: $DIR/toolgate.toml:2:9: a project may narrow what tools can do, not widen it: `commands.pass` belongs in your own file ($HOME/.config/toolgate/config.toml)");
     assert_snapshot!(refused("[commands]\nset = { A = \"1\" }\n"), @"error: $DIR/toolgate.toml:2:13: a project may narrow what tools can do, not widen it: `commands.set` belongs in your own file ($HOME/.config/toolgate/config.toml)");
     assert_snapshot!(refused("[confinement]\nhosts = [\"a.org\"]\n"), @"error: $DIR/toolgate.toml:2:10: a project may narrow what tools can do, not widen it: `confinement.hosts` belongs in your own file ($HOME/.config/toolgate/config.toml)");
-    assert_snapshot!(refused("[confinement]\nhosts = [\"*\"]\n"), @"error: $DIR/toolgate.toml:2:10: `*` is no host: `*` stands only before a whole name, and for hosts below it; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`");
+    assert_snapshot!(refused("[confinement]\nhosts = [\"*\"]\n"), @"error: $DIR/toolgate.toml:2:10: `*` is not a host: `*` may only stand before a whole name, for the hosts below it; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`");
     assert_snapshot!(refused("[commands]\nshell = \"/bin/sh\"\n"), @"error: $DIR/toolgate.toml:2:9: a project may narrow what tools can do, not widen it: `commands.shell` belongs in your own file ($HOME/.config/toolgate/config.toml)");
 
     shell.configure("sandbox = \"danger-full-access\"\n[commands]\ninherit = \"all\"\nsessions = 8\n");
@@ -279,8 +281,8 @@ fn a_bad_file_is_refused_with_its_place() {
     assert_snapshot!(fault("commands = 3\n"), @"error: $DIR/toolgate.toml:1:12: invalid type: integer `3`, expected a table `[commands]`");
     assert_snapshot!(fault("[commands]\nset = [\"A=1\"]\n"), @r#"error: $DIR/toolgate.toml:2:7: invalid type: sequence, expected a table, e.g. `{ NAME = "value" }`"#);
     assert_snapshot!(fault("[commands]\nset = { A = \"1\",\n  OPENAI_API_KEY = \"x\" }\n"), @"error: $DIR/toolgate.toml:3:20: `OPENAI_API_KEY` is the key of a model provider, which no command gets");
-    assert_snapshot!(fault("[commands.set]\nA = \"1\"\n\"A=B\" = \"x\"\n"), @"error: $DIR/toolgate.toml:3:9: `A=B` is no variable's name");
-    assert_snapshot!(fault("[commands]\npass = [\"CI\", \"$CI\"]\n"), @"error: $DIR/toolgate.toml:2:15: `$CI` is no variable's name, nor one with `*` for any letters");
+    assert_snapshot!(fault("[commands.set]\nA = \"1\"\n\"A=B\" = \"x\"\n"), @"error: $DIR/toolgate.toml:3:9: `A=B` is not a variable name");
+    assert_snapshot!(fault("[commands]\npass = [\"CI\", \"$CI\"]\n"), @"error: $DIR/toolgate.toml:2:15: `$CI` is not a variable name, nor a pattern of one (`*` stands for any letters)");
     assert_snapshot!(fault("[commands]\nsessions = 0\n"), @"error: $DIR/toolgate.toml:2:12: `sessions` must be from 1 to 1024");
     assert_snapshot!(fault("[commands]\nshell = \"bash\"\n"), @"error: $DIR/toolgate.toml:2:9: `shell` must be a whole path, e.g. `/bin/bash`");
     assert_snapshot!(fault("[files]\ndeny_read = [\"ok\",\n  \"a[\"]\n"), @"error: $DIR/toolgate.toml:3:3: the deny-read pattern `a[` is not a path or a glob: unclosed character class; missing ']'");
@@ -327,7 +329,7 @@ fn a_project_file_holds_for_all_that_is_below_it() {
 }
 
 #[test]
-fn text_from_outside_is_passed_on_as_it_is_when_nobody_reads_it_on_a_terminal() {
+fn text_from_outside_is_passed_on_as_it_is_without_a_terminal() {
     let shell = CommandFixture::new();
     shell.workspace.write_file("esc", "\u{1b}[31mred\n");
     let out = shell.run(&["call", "read_file", "--json", r#"{"path": "esc"}"#]).out;

@@ -113,7 +113,7 @@ fn a_hook_of_the_users_own_file_tightens() {
     1
     -- out
     -- err
-    error: forbidden by policy: this needs approval: the hook `guard` asks: look at it; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule
+    error: forbidden by policy: this needs approval: the hook `guard` asks: look at it; no approver is available, so it was refused: try a way that needs no approval; the user can run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule
     ");
     person.hook(r#"echo '{"note": "mind the gap"}'"#, "on = [\"after\"]");
     assert_snapshot!(person.read(), @"
@@ -154,7 +154,7 @@ fn a_hook_that_fails_says_where_it_is_configured() {
     1
     -- out
     -- err
-    error: forbidden by policy: the hook `guard` forbids it: it failed, which counts as a no: what it printed is no answer: a decision is "deny", "ask" or null: a hook cannot allow anything; it printed `{"decision": "allow"}` ($DIR/own/config.toml:3)
+    error: forbidden by policy: the hook `guard` forbids it: it failed, which counts as a no: its output is not an answer: a decision is "deny", "ask" or null: a hook cannot allow anything; it printed `{"decision": "allow"}` ($DIR/own/config.toml:3)
     "#);
     person.hook("exit 3", "on_failure = \"ignore\"");
     let ignored = person.read();
@@ -185,9 +185,9 @@ fn invalid_hook_is_rejected_before_anything_runs() {
         told.split_once("-- err\n").unwrap().1.lines().next().unwrap().to_owned()
     };
     assert_snapshot!(wrong("command = [\"no-such-program\"]"), @"error: $DIR/own/config.toml:3: the hook `no-such-program` cannot be run: there is no program `no-such-program` along the PATH");
-    assert_snapshot!(wrong("command = [\"~/none.sh\"]"), @"error: $DIR/own/config.toml:3: the hook `none.sh` cannot be run: `$DIR/home/none.sh` is no program that can be run");
-    assert_snapshot!(wrong("command = [\"./none.sh\"]"), @"error: $DIR/own/config.toml:3: the hook `none.sh` cannot be run: `$DIR/own/none.sh` is no program that can be run");
-    assert_snapshot!(wrong("command = [\"true\"]\ntools = [\"reed_file\"]"), @"error: $DIR/own/config.toml:3: the hook `true` cannot be run: it is for the tool `reed_file`, and there is none of that name");
+    assert_snapshot!(wrong("command = [\"~/none.sh\"]"), @"error: $DIR/own/config.toml:3: the hook `none.sh` cannot be run: `$DIR/home/none.sh` is not an executable program");
+    assert_snapshot!(wrong("command = [\"./none.sh\"]"), @"error: $DIR/own/config.toml:3: the hook `none.sh` cannot be run: `$DIR/own/none.sh` is not an executable program");
+    assert_snapshot!(wrong("command = [\"true\"]\ntools = [\"reed_file\"]"), @"error: $DIR/own/config.toml:3: the hook `true` cannot be run: it is for the tool `reed_file`, which does not exist");
     assert_snapshot!(wrong("name = \"x\""), @"error: $DIR/own/config.toml:2:1: missing field `command`");
     assert_snapshot!(wrong("command = \"true\""), @r#"error: $DIR/own/config.toml:3:11: invalid type: string "true", expected a list, e.g. `["a"]`"#);
     assert_snapshot!(wrong("command = []"), @r#"error: $DIR/own/config.toml:3:11: `command` must be a program and its arguments, e.g. `["python3", "~/guard.py"]`"#);

@@ -207,7 +207,7 @@ fn test_tells_of_every_example() {
     -- out
     $HOME/.config/toolgate/rules.toml: 4 examples, 2 of them wrong
       5:26: `git push x` is in `not_match`, but the rule matches it
-      5:40: `git $x` is no example: what this starts is not known; write a list of words instead
+      5:40: `git $x` is not an example: what this starts is not known; write a list of words instead
     -- err
     ");
     let json: Value = serde_json::from_str(&shell.run(&["test", "--json"]).out).unwrap();
@@ -233,7 +233,7 @@ fn imported_rules_are_rules() {
     assert_snapshot!(shell.transcript(&["import", "codex", "a.rules"]), @r#"
     0
     -- out
-    # Made of Codex's rules by `toolgate policy import codex`.
+    # Imported from Codex's rules.
     # A command that Codex allows runs outside its sandbox. Here it runs without a question and stays confined, unless its rule
     # says `unsandboxed = true`.
     #
@@ -269,14 +269,16 @@ fn imported_rules_are_rules() {
     2
     -- out
     -- err
-    error: a.rules:1:1: not JSON: expected value; it looks like Codex's rules: try `toolgate policy import codex`
+    error: a.rules:1:1: not JSON: expected value; it looks like Codex's rules
+    hint: try `toolgate policy import codex`
     ");
     shell.workspace.write_file("settings.json", settings);
     assert_snapshot!(shell.transcript(&["import", "codex", "settings.json"]), @"
     2
     -- out
     -- err
-    error: settings.json: it looks like JSON, as Claude Code's settings are: try `toolgate policy import claude`
+    error: settings.json: it looks like JSON, as Claude Code's settings are
+    hint: try `toolgate policy import claude`
     ");
     assert_snapshot!(shell.transcript(&["import", "codex", "none.rules"]), @"
     2

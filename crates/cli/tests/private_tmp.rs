@@ -61,7 +61,7 @@ fn taken() -> Vec<(&'static str, TempDir)> {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
             chown(path, Some(65534), Some(65534)).unwrap();
         };
-        taken.push(make("somebody else's directory", &foreign));
+        taken.push(make("another user's directory", &foreign));
     } else {
         testkit::not_run("a directory of another user takes the name", "only root can make one");
     }

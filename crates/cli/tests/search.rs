@@ -82,7 +82,7 @@ fn a_search_by_a_url_is_asked_about_as_a_connection_and_answered() {
     let table = format!("[tools.web_search]\nurl = \"http://127.0.0.1:{port}/search?categories=it\"\n");
     let desk = SearchFixture::new(&table);
     let said = desk.search(&json!({"query": "rust book"})).replace(&port.to_string(), "$PORT");
-    assert_snapshot!(said, @"Some(1) error: forbidden by policy: this needs approval: connecting to `127.0.0.1:$PORT` is not allowed: only programs that run in the same sandbox can be reached (the network is loopback); only the user can change that, with `confinement.network` in their own configuration or `--network on`, or for this host alone with `confinement.hosts` or `--host 127.0.0.1:$PORT`; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
+    assert_snapshot!(said, @"Some(1) error: forbidden by policy: this needs approval: connecting to `127.0.0.1:$PORT` is not allowed: only programs that run in the same sandbox can be reached (the network is loopback); no approver is available, so it was refused: try a way that needs no approval; only the user can change that, with `confinement.network` in their own configuration or `--network on`, or for this host alone with `confinement.hosts` or `--host 127.0.0.1:$PORT`; the user can run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
     desk.write("config.toml", &format!("{table}approval = \"allow\"\n"));
     assert_snapshot!(desk.search(&json!({"query": "rust & book", "num_results": 2})), @r#"
     Some(0) 1. Title 1[2J
@@ -285,7 +285,7 @@ fn a_rule_or_a_hook_about_searches_counts_whatever_answers_them() {
         "[tools.web_search]\ntool = \"searx/search\"\nquery_argument = \"q\"\n[mcp_servers.searx]\ncommand = {python}\nargs = [\"server.py\"]\n"
     );
     desk.write("config.toml", &config);
-    for (decision, expected) in [("forbid", "forbidden by the rule"), ("ask", "nobody can be asked here")] {
+    for (decision, expected) in [("forbid", "forbidden by the rule"), ("ask", "no approver is available")] {
         desk.write("rules.toml", &format!("[[rule]]\ntool = \"web_search\"\ndecision = \"{decision}\"\n"));
         let said = desk.search(&json!({"query": "x"}));
         assert!(said.contains(expected) && !said.contains("searched"), "{decision}: {said}");

@@ -214,6 +214,11 @@ fn a_program_at_a_pipe_uses_tools_without_a_model() {
     let read = client
         .ok("tool/call", &json!({"session_id": id, "tool": "read_file", "arguments": {"path": "a.txt"}}));
     assert_eq!(read["content_items"], json!([{"type": "text", "text": "1| one\n2| two"}]));
+    // A program gets the fact and its kind, and reads about no flag of ours.
+    let passwd = json!({"session_id": id, "tool": "read_file", "arguments": {"path": "/etc/passwd"}});
+    let refused = client.ok("tool/call", &passwd);
+    let kind = [&refused["error"], &refused["denials"][0]["kind"]];
+    assert_eq!((kind, refused.to_string().contains("--")), ([&json!("forbidden"), &json!("outside")], false));
     // By any of its names.
     let run = client.ok(
         "tool/call",

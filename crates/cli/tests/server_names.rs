@@ -266,7 +266,7 @@ fn no_name_is_a_way_round_a_question_or_a_rule() {
     let asked = ways.map(|(name, arguments)| desk.call(name, arguments));
     assert_snapshot!(asked[0], @r#"
     Some(1) hint: a tool of the server `filesystem` is left out: the definition of `broken` does not follow the protocol: its `inputSchema` is not a JSON object
-    error: forbidden by policy: this needs approval: `change` is a tool of `filesystem`, and nobody here knows what it does; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule
+    error: forbidden by policy: this needs approval: `change` is a tool of `filesystem`, and its effects are unknown; no approver is available, so it was refused: try a way that needs no approval; the user can run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule
     "#);
     assert_eq!((&asked[1], &asked[2]), (&asked[0], &asked[0]));
     for (rule, allowed) in [

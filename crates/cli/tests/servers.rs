@@ -146,11 +146,11 @@ fn a_server_is_added_listed_shown_and_removed() {
     url = "https://example.org/mcp"
     -- err
     "#);
-    assert_snapshot!(desk.transcript(&["mcp", "get", "nobody"]), @"
+    assert_snapshot!(desk.transcript(&["mcp", "get", "absent"]), @"
     2
     -- out
     -- err
-    error: there is no server `nobody`; there are `docs`, `git`
+    error: there is no server `absent`; there are `docs`, `git`
     ");
     assert_snapshot!(desk.transcript(&["mcp", "remove", "git"]), @"
     0
@@ -188,7 +188,7 @@ fn what_cannot_be_a_server_is_not_added() {
     2
     -- out
     -- err
-    error: `a b` is no name for a server: use 1 to 64 of A-Z a-z 0-9 _ -
+    error: `a b` is not a server name: use 1 to 64 of A-Z a-z 0-9 _ -
 
     2
     -- out
@@ -246,15 +246,15 @@ fn servers_of_both_eras_are_tried() {
     assert_snapshot!(shown.join("\n"), @r#"
     "dies" false null None "has ended: exit code 3; it last said: these are my last words"
     "everything" true "2025-11-25" Some(14) null
-    "gone" false null None "cannot be started: `/no/such/program` is no program that can be run"
+    "gone" false null None "cannot be started: `/no/such/program` is not an executable program"
     "time" true "2026-07-28" Some(2) null
     "#);
     assert_eq!(ran.code, Some(1));
-    assert_snapshot!(desk.transcript(&["mcp", "test", "time", "nobody"]), @"
+    assert_snapshot!(desk.transcript(&["mcp", "test", "time", "absent"]), @"
     2
     -- out
     -- err
-    error: there is no server `nobody`; there are `dies`, `everything`, `gone`, `time`
+    error: there is no server `absent`; there are `dies`, `everything`, `gone`, `time`
     ");
 }
 
@@ -278,7 +278,7 @@ fn read_only_server_tools_run_and_undeclared_ones_need_approval() {
     assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(2) error: there is no tool `mcp__everything__get-su`; did you mean `mcp__everything__get-sum`, `mcp__everything__get-env`, `mcp__everything__get-roots-list`?");
     // The tool declares nothing.
     let ran = desk.call("mcp__everything__simulate-research-query", &json!({"topic": "x"}));
-    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `simulate-research-query` is a tool of `everything`, and nobody here knows what it does; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `simulate-research-query` is a tool of `everything`, and its effects are unknown; no approver is available, so it was refused: try a way that needs no approval; the user can run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
     let ran = desk.call("mcp__everything__get-tiny-image", &json!({}));
     assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"
     Some(0) Here's the image you requested:
@@ -318,8 +318,8 @@ fn resources_are_listed_and_read() {
     assert!(ran.out.contains("uriTemplate"), "{}{}", ran.out, ran.err);
     let ran = desk.call("read_mcp_resource", &json!({"server": "everything", "uri": "demo://none"}));
     assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) the server `everything` refuses: MCP error -32602: Resource demo://none not found (code -32602); list_mcp_resources has what there is");
-    let ran = desk.call("read_mcp_resource", &json!({"server": "nobody", "uri": "x://y"}));
-    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(2) error: the arguments do not fit at `server`: there is no server `nobody`; there are `everything`");
+    let ran = desk.call("read_mcp_resource", &json!({"server": "absent", "uri": "x://y"}));
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(2) error: the arguments do not fit at `server`: there is no server `absent`; there are `everything`");
 }
 
 #[test]
@@ -329,12 +329,12 @@ fn a_tool_that_is_not_what_it_was_is_asked_about_again() {
     let text = fs::read_to_string(desk.config()).unwrap();
     desk.write(&text.replace("honest", "redefined"));
     let ran = desk.call("mcp__h__echo", &json!({"text": "hi"}));
-    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `h` has changed what it says about its tool `echo` since it was last used; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `h` has changed what it says about its tool `echo` since it was last used; no approver is available, so it was refused: try a way that needs no approval; the user can run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
     // An unreadable record of the definition leads to a question too.
     desk.write(&text);
     fs::write(desk.home.path().join(".local/state/toolgate/mcp/h.json"), "no JSON").unwrap();
     let ran = desk.call("mcp__h__echo", &json!({"text": "hi"}));
-    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `h` has changed what it says about its tool `echo` since it was last used; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
+    assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `h` has changed what it says about its tool `echo` since it was last used; no approver is available, so it was refused: try a way that needs no approval; the user can run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
 }
 
 #[test]

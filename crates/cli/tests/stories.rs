@@ -80,7 +80,7 @@ fn talk(home: &TestHome, cwd: &Path, args: &[&str], items: &str) -> CommandRun {
         let asked = |line: &str| line.contains("toolgate.question") && line.contains(&question);
         let answered = |out: &str| out.matches("function_call_output").count();
         let ready = |out: &str| match value["type"].as_str() {
-            Some("toolgate.decision") => value["call_id"] == "nobody" || out.lines().any(asked),
+            Some("toolgate.decision") => value["call_id"] == "unknown" || out.lines().any(asked),
             _ => answered(out) == calls,
         };
         // ends: with the expected output, or its end

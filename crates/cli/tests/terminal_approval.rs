@@ -144,7 +144,7 @@ fn elicitation_is_attributed_to_the_server_and_ignores_type_ahead() {
 #[test]
 fn without_a_terminal_it_is_refused_at_once() {
     let work = tempfile::tempdir().unwrap();
-    let refused = "nobody can be asked here, so it was refused";
+    let refused = "no approver is available, so it was refused";
     let home = TestHome::new();
     let json = r#"{"command": "rm -rf x"}"#;
     let ran = home.run(work.path(), &["call", "shell_command", "--json", json], "");

@@ -345,7 +345,7 @@ fn codex_forms_of_plans_and_questions_are_taken() {
         .filter(|event| event["type"] == "answer")
         .map(|event| event["text"].as_str().unwrap().to_owned())
         .collect();
-    check(&said, &["nobody is there to be asked", "Plan updated"]);
+    check(&said, &["no user is present to answer", "Plan updated"]);
 }
 
 #[test]

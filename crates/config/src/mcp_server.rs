@@ -176,7 +176,7 @@ impl ServerTable {
         let is_part = |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
         let mut names = self.http_headers.keys().chain(self.env_http_headers.keys());
         let name = names.find(|name| name.is_empty() || !name.chars().all(is_part))?;
-        Some(format!("`{name}` is no name for a header"))
+        Some(format!("`{name}` is not a header name"))
     }
 
     fn find_limit_fault(&self) -> Option<String> {
@@ -216,7 +216,7 @@ impl ServerTable {
         }
         for (name, table) in servers {
             let unnamed =
-                || format!("`{name}` is no name for a server: use 1 to {MAX_NAME_CHARS} of A-Z a-z 0-9 _ -");
+                || format!("`{name}` is not a server name: use 1 to {MAX_NAME_CHARS} of A-Z a-z 0-9 _ -");
             let wrong = (!is_name(name)).then(unnamed).or_else(|| table.get_ref().find_fault());
             if let Some(why) = wrong {
                 return Err(file.fault_at(&table.span(), &format!("the server `{name}`: {why}")));
@@ -262,7 +262,7 @@ fn find_url_fault(url: &str) -> Option<String> {
         return Some("its `url` holds a user or a password; use `bearer_token_env_var`".to_owned());
     }
     let name = host.rsplit_once(':').filter(|_| !host.ends_with(']')).map_or(host, |(name, _)| name);
-    // Stricter than the client (every loopback host): the spelling must be plain to whoever reads the file.
+    // Stricter than the client (every loopback host): the spelling must be plain to a reader of the file.
     (!is_secret && HostLocality::of(name) != HostLocality::Localhost)
         .then(|| "its `url` must begin with https://, unless it is on this machine".to_owned())
 }

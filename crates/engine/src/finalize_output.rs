@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 use tool::{
-    BYTES_PER_TOKEN, CallId, OmittedSize, OutputFacts, OutputItem, ToolError, ToolOutput, truncate_middle,
+    BYTES_PER_TOKEN, CallId, ErrorHints, OmittedSize, OutputFacts, OutputItem, ToolError, ToolOutput,
+    truncate_middle,
 };
 
 use crate::stopwatch::CallStopwatch;
@@ -19,11 +20,12 @@ pub trait OverflowStore: Send + Sync {
 pub(crate) fn finalize_output(
     outcome: Result<ToolOutput, ToolError>,
     stopwatch: &CallStopwatch,
+    hints: &ErrorHints,
     shorten: impl FnOnce(&mut ToolOutput),
 ) -> ToolOutput {
     let mut output = match outcome {
         Ok(output) => output,
-        Err(error) => error_output(&error),
+        Err(error) => error_output(&error, hints),
     };
     output.facts.waited += stopwatch.total_wait();
     let worked = stopwatch.arrived.elapsed().saturating_sub(output.facts.waited);
@@ -32,10 +34,11 @@ pub(crate) fn finalize_output(
     output
 }
 
-/// Returns the failed output that reports `error`.
-pub(crate) fn error_output(error: &ToolError) -> ToolOutput {
-    let facts = OutputFacts { error: Some(error.kind()), ..OutputFacts::default() };
-    ToolOutput { facts, ..ToolOutput::failure(escape_control_chars(&error.to_string())) }
+/// Returns the failed output that reports `error`, with its hint.
+pub(crate) fn error_output(error: &ToolError, hints: &ErrorHints) -> ToolOutput {
+    let denials = error.denial().cloned().into_iter().collect();
+    let facts = OutputFacts { error: Some(error.kind()), denials, ..OutputFacts::default() };
+    ToolOutput { facts, ..ToolOutput::failure(escape_control_chars(&hints.explain(error))) }
 }
 
 /// Escapes control characters, so that an error message stays one line whatever file and tool names it contains.

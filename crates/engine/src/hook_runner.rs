@@ -8,7 +8,7 @@ use std::time::Instant;
 use futures_util::FutureExt;
 use policy::{ApprovalReason, Denial};
 use tokio_util::sync::CancellationToken;
-use tool::{BoxFuture, HALT_GRACE, OutputItem, ToolError, ToolErrorKind, ToolNotice, ToolOutput};
+use tool::{BoxFuture, ErrorHints, HALT_GRACE, OutputItem, ToolError, ToolErrorKind, ToolNotice, ToolOutput};
 
 use crate::finalize_output::error_output;
 use crate::observer::ObserverSet;
@@ -34,6 +34,7 @@ pub(crate) struct HookRun<'a> {
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) arrived: Instant,
     pub(crate) observers: &'a ObserverSet,
+    pub(crate) hints: &'a ErrorHints,
 }
 
 impl HookList {
@@ -77,7 +78,7 @@ impl HookRun<'_> {
         if self.hooks.0.is_empty() {
             return outcome;
         }
-        let mut output = outcome.unwrap_or_else(|error| error_output(&error));
+        let mut output = outcome.unwrap_or_else(|error| error_output(&error, self.hints));
         // Notes go first: after the output they would look like text that a program printed.
         let mut notes = before.notes.len();
         output.items.splice(0..0, before.notes);
@@ -106,7 +107,7 @@ impl HookRun<'_> {
         } else {
             self.unless_cancelled(hook_run).await
         };
-        checked.or_else(|error| withhold_output(error, ended_by))
+        checked.or_else(|error| withhold_output(error, ended_by, self.hints))
     }
 
     async fn call_hook<'a>(
@@ -143,10 +144,14 @@ impl HookRun<'_> {
 }
 
 /// Replaces the withheld output, but keeps the error kind if the user cancelled the call or stopped the session.
-fn withhold_output(error: ToolError, ended_by: Option<ToolErrorKind>) -> Result<ToolOutput, ToolError> {
+fn withhold_output(
+    error: ToolError,
+    ended_by: Option<ToolErrorKind>,
+    hints: &ErrorHints,
+) -> Result<ToolOutput, ToolError> {
     match ended_by {
         Some(ToolErrorKind::Cancelled | ToolErrorKind::Stopped) => {
-            let mut output = error_output(&error);
+            let mut output = error_output(&error, hints);
             output.facts.error = ended_by;
             Ok(output)
         }

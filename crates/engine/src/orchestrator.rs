@@ -138,7 +138,7 @@ impl ToolOrchestrator {
                     ApprovalReason::Hook { hook, .. } => Some(format!("hook {hook}")),
                     _ => None,
                 });
-                let why = question.reasons.iter().map(ApprovalReason::describe_for_user).collect();
+                let why = question.reasons.iter().map(ToString::to_string).collect();
                 (why, by.unwrap_or_else(policy))
             }
         };
@@ -170,7 +170,7 @@ impl ToolOrchestrator {
             let preview_permit = self.gate.preview_permit(&question.intent);
             question.intent.diff =
                 call_run.attempt.preview(&preview_permit, call_run.cx).await.or(question.intent.diff);
-            let why = question.reasons.iter().map(ApprovalReason::describe_for_user).collect();
+            let why = question.reasons.iter().map(ToString::to_string).collect();
             observers.notify(call, &CallEvent::Asked { why });
             let decision = approver.ask(call, &question).await;
             observers.notify(call, &CallEvent::Decided { decision: decision.as_str() });

@@ -42,7 +42,7 @@ pub enum RegistryFault {
     #[error("two tools are called `{0}`; rename one, or leave one out")]
     Duplicate(String),
     /// A model API would reject the name.
-    #[error("`{0}` is no name for a tool: use 1 to 128 of A-Z a-z 0-9 _ -")]
+    #[error("`{0}` is not a tool name: use 1 to 128 of A-Z a-z 0-9 _ -")]
     BadName(String),
     /// The configuration names a tool that does not exist.
     #[error("there is no tool `{name}`{}", nearest.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]

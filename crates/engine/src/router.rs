@@ -9,8 +9,8 @@ use futures_util::FutureExt;
 use policy::{Effect, Gate, Intent};
 use tokio_util::sync::CancellationToken;
 use tool::{
-    AnyTool, BoxFuture, CallAttempt, Cx, Lane, NoticeListener, ToolCall, ToolError, ToolOutput, ToolPayload,
-    WorkingDir,
+    AnyTool, BoxFuture, CallAttempt, Cx, ErrorHints, Lane, NoticeListener, ToolCall, ToolError, ToolOutput,
+    ToolPayload, WorkingDir,
 };
 use tracing::Instrument;
 
@@ -60,6 +60,7 @@ struct RouterState {
     observers: Arc<ObserverSet>,
     overflow_store: Option<Arc<dyn OverflowStore>>,
     hooks: HookList,
+    hints: ErrorHints,
 }
 
 impl ToolRouter {
@@ -76,6 +77,7 @@ impl ToolRouter {
             observers: Arc::default(),
             overflow_store: None,
             hooks: HookList::default(),
+            hints: ErrorHints::default(),
         };
         Self { state: Arc::new(state) }
     }
@@ -124,6 +126,13 @@ impl ToolRouter {
         self
     }
 
+    /// Sets the hints that errors in answers get.
+    #[must_use]
+    pub fn with_hints(mut self, hints: ErrorHints) -> Self {
+        Arc::make_mut(&mut self.state).hints = hints;
+        self
+    }
+
     /// Returns a copy with lanes of its own: its calls never wait for calls of this router. The caller orders them.
     #[must_use]
     pub fn with_own_lanes(&self) -> Self {
@@ -139,6 +148,11 @@ impl ToolRouter {
         let mut copy = self.with_own_lanes();
         Arc::make_mut(&mut copy.state).registry = Arc::new(registry);
         copy
+    }
+
+    /// Returns the hints that errors in answers get.
+    pub fn hints(&self) -> &ErrorHints {
+        &self.state.hints
     }
 
     /// Returns the policy gate.
@@ -186,7 +200,8 @@ impl ToolRouter {
             // The last safety net: code outside the tool is ours or the embedder's, and may panic too.
             let answering = AssertUnwindSafe(state.answer(&call, entry, cancel, &stopwatch));
             answering.catch_unwind().await.unwrap_or_else(|_| {
-                finalize_output(Err(ToolError::Crashed { tool: call.name.clone() }), &stopwatch, |_| ())
+                let crashed = ToolError::Crashed { tool: call.name.clone() };
+                finalize_output(Err(crashed), &stopwatch, &state.hints, |_| ())
             })
         }
         .instrument(span)
@@ -325,7 +340,7 @@ impl RouterState {
             Err(unknown) => Err(unknown),
         };
         let store = self.overflow_store.as_deref();
-        let output = finalize_output(outcome, stopwatch, |output| {
+        let output = finalize_output(outcome, stopwatch, &self.hints, |output| {
             truncate_output(output, self.limits.output_tokens, &call.id, store);
         });
         let (success, error, usage) = (output.success, output.facts.error, output.facts.usage);
@@ -374,8 +389,8 @@ impl RouterState {
             intent: attempt.intent(),
             working_dir: &self.working_dir,
         };
-        let hook_run =
-            HookRun { hooks: &self.hooks, call: planned_call, cancel: &cancel, arrived, observers };
+        let (hooks, hints) = (&self.hooks, &self.hints);
+        let hook_run = HookRun { hooks, call: planned_call, cancel: &cancel, arrived, observers, hints };
         let mut hook_outcome = hook_run.run_before().await?;
         let cx = self.new_context(call, working_dir);
         let limit = self.limits.call_timeout;
@@ -419,7 +434,7 @@ impl RouterState {
 
     fn new_context(&self, call: &ToolCall, working_dir: Arc<WorkingDir>) -> Cx {
         let budget = self.limits.output_tokens.saturating_mul(BYTES_PER_TOKEN);
-        let cx = Cx::new(call.id.clone(), working_dir, budget);
+        let cx = Cx::new(call.id.clone(), working_dir, budget).with_hints(self.hints.clone());
         if self.observers.is_empty() {
             cx
         } else {

@@ -8,7 +8,7 @@ use std::time::Instant;
 use futures_util::FutureExt;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tool::{CallId, ToolCall, ToolError, ToolErrorKind, ToolOutput};
+use tool::{CallId, ErrorHints, ToolCall, ToolError, ToolErrorKind, ToolOutput};
 
 use crate::ToolRouter;
 use crate::finalize_output::finalize_output;
@@ -79,7 +79,12 @@ impl ToolCallRuntime {
         if let CallTask::Running(task) = work {
             let output = task.await.unwrap_or_else(|_| {
                 let gone = ToolError::Fatal("the session ended before the call was answered".to_owned());
-                finalize_output(Err(gone), &CallStopwatch::starting_at(Instant::now()), |_| ())
+                finalize_output(
+                    Err(gone),
+                    &CallStopwatch::starting_at(Instant::now()),
+                    &ErrorHints::default(),
+                    |_| (),
+                )
             });
             *work = CallTask::Done(Box::new(output));
         }

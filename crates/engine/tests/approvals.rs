@@ -148,7 +148,7 @@ async fn a_no_is_told_with_its_note() {
 #[tokio::test]
 async fn without_an_approver_a_question_is_refused() {
     let (text, error) = answer(&router(), "rm -rf x").await;
-    assert_snapshot!(text, @"forbidden by policy: this needs approval: `rm -rf x` removes files without asking; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
+    assert_snapshot!(text, @"forbidden by policy: this needs approval: `rm -rf x` removes files without asking; no approver is available, so it was refused: try a way that needs no approval");
     assert_eq!(error, Some(ToolErrorKind::Forbidden));
     // Without an approver, a sandbox refusal stays as it is.
     assert_eq!(answer(&router(), "write /out/a").await, ("failed".into(), None));

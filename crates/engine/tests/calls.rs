@@ -113,7 +113,7 @@ async fn every_fault_has_an_answer() {
     assert_snapshot!(text, @"the arguments do not fit at `text`: expected a string, found a number");
     assert_eq!(kind, Some(ToolErrorKind::BadArguments));
     let (text, kind) = ask("states", "{}").await;
-    assert_snapshot!(text, @"forbidden by policy: this needs approval: `/w/a` may not be changed: this session may change no files (the sandbox is read-only); only the user can change that, with `confinement.writable` in their own configuration or `--writable`; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
+    assert_snapshot!(text, @"forbidden by policy: this needs approval: `/w/a` may not be changed: this session may change no files (the sandbox is read-only); no approver is available, so it was refused: try a way that needs no approval");
     assert_eq!(kind, Some(ToolErrorKind::Forbidden));
 }
 

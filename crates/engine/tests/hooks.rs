@@ -202,8 +202,8 @@ async fn a_hook_that_asks_is_asked_about_each_time() {
         assert_eq!(asked.1.load(Ordering::SeqCst), 2);
     }
     let (router, _) = router(reads(), Duration::ZERO);
-    let nobody = answer(&router.with_hook(RecordingHook::before(ask("look at it")))).await;
-    assert!(nobody.joined_text().contains("the hook `says` asks: look at it"), "{}", nobody.joined_text());
+    let unasked = answer(&router.with_hook(RecordingHook::before(ask("look at it")))).await;
+    assert!(unasked.joined_text().contains("the hook `says` asks: look at it"), "{}", unasked.joined_text());
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ pub enum LineFlaw {
     #[error("is longer than a line can be")]
     TooLong,
     /// The line is not a JSON object.
-    #[error("is no JSON object: {reason}")]
+    #[error("is not a JSON object: {reason}")]
     NotJson {
         /// The JSON parser's message, or a remark.
         reason: String,

@@ -51,7 +51,7 @@ pub enum JournalFault {
         source: io::Error,
     },
     /// The file could not be synced to the disk.
-    #[error("what was written to `{}` may not last: {source}", path.display())]
+    #[error("the last entries of `{}` may not be on disk: {source}", path.display())]
     Unsynced {
         /// The path of the journal.
         path: PathBuf,
@@ -63,7 +63,7 @@ pub enum JournalFault {
     #[error("an entry of an unknown kind can be read and not written")]
     Unknown,
     /// The text is not a session id.
-    #[error("`{text}` is no name of a session: one looks like `20261116-213602-4f9a1c`")]
+    #[error("`{text}` is not a session name; one looks like `20261116-213602-4f9a1c`")]
     NotAnId {
         /// The text, truncated.
         text: String,
@@ -83,7 +83,7 @@ pub enum JournalFault {
         found: Vec<SessionId>,
     },
     /// There are too many secrets to redact.
-    #[error("the secrets are too many to look for: {reason}")]
+    #[error("too many secrets to redact: {reason}")]
     TooManySecrets {
         /// The error of the search automaton.
         reason: String,

@@ -27,7 +27,7 @@ impl JournalDirectory {
         let directory = Self::open(path)?;
         let stat = rustix::fs::fstat(&directory.0)?;
         if stat.st_uid != rustix::process::geteuid().as_raw() {
-            return Err(io::Error::other("the directory is somebody else's"));
+            return Err(io::Error::other("the directory belongs to another user"));
         }
         if stat.st_mode & 0o022 != 0 {
             return Err(io::Error::other("others may write into the directory: `chmod 700` it"));
@@ -53,7 +53,7 @@ impl JournalDirectory {
             rustix::fs::openat(&self.0, name, append_flags(), Mode::empty()).map_err(describe_open_error)?;
         let stat = require_regular_file(&file)?;
         if stat.st_uid != rustix::process::geteuid().as_raw() {
-            return Err(io::Error::other("it is somebody else's"));
+            return Err(io::Error::other("it belongs to another user"));
         }
         if stat.st_mode & 0o077 != 0 {
             return Err(io::Error::other("others may read it or write to it: `chmod 600` it"));

@@ -104,7 +104,7 @@ async fn run_calls(server: &McpServerConfig, calls: Option<&[Value]>) -> Conform
 
 /// Returns whether a text tells the user to log in.
 fn wants_login(text: &str) -> bool {
-    text.contains(&format!("toolgate mcp login {SERVER_NAME}"))
+    text.contains("the user must log in")
 }
 
 fn tool_name(call: &Value) -> String {

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use tool::{BoxFuture, Cx};
+use tool::{BoxFuture, Cx, ErrorHints};
 
 use crate::elicitation::{Elicitation, ElicitationAnswer, Elicitor};
 use crate::link::{ClientProfile, RmcpLink, open_pipes};
@@ -52,6 +52,8 @@ pub struct McpClientDeps {
     pub configured: Vec<String>,
     /// Maximum bytes of tool definitions for the model; [`BUDGET`](crate::BUDGET) if `None`.
     pub budget: Option<usize>,
+    /// Hints for errors of servers.
+    pub hints: ErrorHints,
 }
 
 /// Observes the state of servers.
@@ -319,6 +321,7 @@ impl McpConnection {
             server: self.server.name.clone(),
             roots: self.deps.roots.clone(),
             elicitor: self.deps.elicitor.clone(),
+            hints: self.deps.hints.clone(),
         };
         let (peer, program): (Arc<dyn ServerPeer>, _) = match &self.server.transport {
             ServerTransport::Http(http) => match RmcpLink::connect_http(client, http).await {

@@ -18,13 +18,13 @@ pub(crate) enum JsonExcess {
     Long,
     #[error("it answers with more than {MOST_VALUES} values at once")]
     Many,
-    #[error("it answers with values that lie more than {DEEPEST} deep in one another")]
+    #[error("its answer is nested more than {DEEPEST} levels deep")]
     Deep,
-    #[error("it answers with what is not UTF-8")]
+    #[error("its answer is not UTF-8")]
     Bytes,
-    #[error("it answers with half a character, a surrogate that stands alone")]
+    #[error("its answer contains a lone surrogate")]
     Half,
-    #[error("it answers with several messages at once, which the protocol does not have")]
+    #[error("it sends several messages at once, which the protocol does not allow")]
     Batch,
 }
 

@@ -27,8 +27,8 @@ mod tool_names;
 mod url_policy;
 
 pub use auth::{
-    AuthServerNetwork, BrowserOpener, LoginFault, LoginOutcome, OAuthClientId, OAuthConfig, TokenStore,
-    TokenStoreFault, login, logout,
+    AuthFault, AuthRejection, AuthServerNetwork, BrowserOpener, LoginFault, LoginOutcome, OAuthClientId,
+    OAuthConfig, TokenStore, TokenStoreFault, login, logout,
 };
 pub use call_rewrite::{CALL_TOOL, READ_RESOURCE};
 pub use connection::{McpClientDeps, ServerEvent, ServerObserver};

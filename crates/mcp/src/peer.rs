@@ -143,7 +143,7 @@ pub(crate) enum PeerError {
     #[error("it does not keep to the protocol: {0}")]
     ProtocolViolation(String),
     /// It answered the discovery probe too late, and must be started again.
-    #[error("it took too long to say which protocol it speaks")]
+    #[error("it took too long to negotiate the protocol")]
     LateDiscovery,
     /// It requires authorization, or more rights. The text is a hint for the user.
     #[error("{0}")]

@@ -158,7 +158,7 @@ impl ServerTool {
                 Ok(ToolOutput::failure(format!("the server `{server}` refuses: {message} (code {code})")))
             }
             Some(Err(PeerError::Gone(why))) => Err(ToolError::io(format!(
-                "the server `{server}` ended during the call ({why}); nobody knows whether it did what was asked"
+                "the server `{server}` ended during the call ({why}); it is unknown whether it did what was asked"
             ))),
             Some(Err(error)) => Err(ToolError::io(format!("the server `{server}` did not answer: {error}"))),
         }

@@ -36,7 +36,7 @@ pub(crate) async fn list_all_tools(peer: &dyn ServerPeer) -> Result<ToolListing,
         }
         let Some(next) = page.next_cursor else { return Ok(all) };
         if seen.contains(&next) {
-            return Err(PeerError::ProtocolViolation("its list of tools goes round in a circle".to_owned()));
+            return Err(PeerError::ProtocolViolation("its list of tools repeats a cursor".to_owned()));
         }
         seen.push(next.clone());
         cursor = Some(next);

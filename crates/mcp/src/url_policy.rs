@@ -9,7 +9,7 @@ const MAX_URL_BYTES: usize = 8 << 10;
 /// The reason why a URL is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UrlPolicyFault {
-    #[error("is no URL")]
+    #[error("is not a URL")]
     Unreadable,
     #[error("is neither `https` nor on this machine")]
     Insecure,

@@ -172,25 +172,13 @@ pub enum ApprovalReason {
 }
 
 impl fmt::Display for ApprovalReason {
-    /// Formats the reason for the caller.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.describe_with(ToString::to_string))
-    }
-}
-
-impl ApprovalReason {
-    /// Describes the reason to the person who is asked.
-    pub fn describe_for_user(&self) -> String {
-        self.describe_with(Denial::describe_for_user)
-    }
-
-    fn describe_with(&self, denied: impl Fn(&Denial) -> String) -> String {
         match self {
             Self::Untrusted { what } => {
-                format!("{what} may change something, and the approval policy is untrusted")
+                write!(f, "{what} may change something, and the approval policy is untrusted")
             }
-            Self::Dangerous { what, why } => format!("{what} {why}"),
-            Self::NotUnderstood { what, why } => format!("{what} cannot be understood: {why}"),
+            Self::Dangerous { what, why } => write!(f, "{what} {why}"),
+            Self::NotUnderstood { what, why } => write!(f, "{what} cannot be understood: {why}"),
             Self::Rule { what, rule, certain } => {
                 let position = format!("{}:{}", rule.file.display(), rule.line);
                 let reason = rule.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -199,24 +187,45 @@ impl ApprovalReason {
                     (_, true) => ("is", "asks about"),
                     (_, false) => ("may be", "asks about"),
                 };
-                format!("{what} {is} what the rule at {position} {says}{reason}")
+                write!(f, "{what} {is} what the rule at {position} {says}{reason}")
             }
-            Self::Hook { hook, reason } => format!("the hook `{hook}` asks: {reason}"),
-            Self::NeedsGrant(denial) => denied(denial),
-            Self::LeavesSandbox => "it asks to run without the sandbox".to_owned(),
-            Self::DeniedInSandbox { denial, guessed: false } => format!("it was refused: {}", denied(denial)),
+            Self::Hook { hook, reason } => write!(f, "the hook `{hook}` asks: {reason}"),
+            Self::NeedsGrant(denial) => write!(f, "{denial}"),
+            Self::LeavesSandbox => f.write_str("it asks to run without the sandbox"),
+            Self::DeniedInSandbox { denial, guessed: false } => write!(f, "it was refused: {denial}"),
             Self::DeniedInSandbox { denial, guessed: true } => {
-                format!("it failed, and its output suggests that it was refused: {}", denied(denial))
+                write!(f, "it failed, and its output suggests that it was refused: {denial}")
             }
             Self::Foreign { server, tool } => {
-                format!("`{tool}` is a tool of `{server}`, and nobody here knows what it does")
+                write!(f, "`{tool}` is a tool of `{server}`, and its effects are unknown")
             }
             Self::Remembers { name, scope } => {
-                format!("every later session in {scope} would read what is remembered as `{name}`")
+                write!(f, "every later session in {scope} would read what is remembered as `{name}`")
             }
             Self::Redefined { server, tool } => {
-                format!("`{server}` has changed what it says about its tool `{tool}` since it was last used")
+                write!(
+                    f,
+                    "`{server}` has changed what it says about its tool `{tool}` since it was last used"
+                )
             }
+        }
+    }
+}
+
+impl ApprovalReason {
+    /// Returns the denial that caused the question, if one did.
+    pub fn denial(&self) -> Option<&Denial> {
+        match self {
+            Self::NeedsGrant(denial) | Self::DeniedInSandbox { denial, .. } => Some(denial),
+            Self::Untrusted { .. }
+            | Self::Dangerous { .. }
+            | Self::NotUnderstood { .. }
+            | Self::Rule { .. }
+            | Self::Hook { .. }
+            | Self::LeavesSandbox
+            | Self::Foreign { .. }
+            | Self::Remembers { .. }
+            | Self::Redefined { .. } => None,
         }
     }
 }

@@ -441,7 +441,8 @@ impl Gate {
     /// Returns the denial for a question that cannot be asked.
     pub fn not_asked_denial(question: &ApprovalQuestion, unasked: NotAskedReason) -> Denial {
         let why: Vec<String> = question.reasons.iter().map(ToString::to_string).collect();
-        Denial::Unasked { why: why.join("; "), unasked }
+        let denials = question.reasons.iter().filter_map(ApprovalReason::denial).cloned().collect();
+        Denial::Unasked { why: why.join("; "), denials, unasked }
     }
 }
 

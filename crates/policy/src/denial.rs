@@ -8,7 +8,7 @@ use crate::{NetworkPolicy, ReadRoot};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denial {
     /// The path is outside all readable roots.
-    #[error("`{}` is outside the readable roots ({}); only the user can add one, with `files.read_roots` in their own configuration or `--read-root`", path.display(), format_roots(roots))]
+    #[error("`{}` is outside the readable roots ({})", path.display(), format_roots(roots))]
     Outside {
         /// The requested path.
         path: PathBuf,
@@ -30,22 +30,19 @@ pub enum Denial {
         rule: String,
     },
     /// The tool did not state this path in its intent.
-    #[error("`{}` is not what this call was permitted to touch", path.display())]
+    #[error("`{}` may not be opened: the call did not state it beforehand", path.display())]
     NotStated {
         /// The path that the tool tried to open.
         path: PathBuf,
     },
     /// The tool did not state this command in its intent.
-    #[error("`{}` is not what this call was permitted to run", excerpt_argv(argv))]
+    #[error("`{}` may not be run: the call did not state it beforehand", excerpt_argv(argv))]
     NotStatedRun {
         /// The command that the tool tried to start.
         argv: Vec<String>,
     },
     /// The path is outside all writable roots, or protected inside one.
-    #[error(
-        "{}; only the user can change that, with `confinement.writable` in their own configuration or `--writable`",
-        describe_unwritable(path, roots)
-    )]
+    #[error("`{}` may not be changed: {}", path.display(), unwritable_reason(path, roots))]
     MayNotWrite {
         /// The path to be written.
         path: PathBuf,
@@ -53,7 +50,7 @@ pub enum Denial {
         roots: Vec<PathBuf>,
     },
     /// A rule closes the path, which is inside a writable root.
-    #[error("{}; only the user can change that, by another rule", describe_closed_by_rule(path, rule))]
+    #[error("`{}` may not be changed without approval: {rule}", path.display())]
     ClosedByRule {
         /// The path to be written.
         path: PathBuf,
@@ -61,7 +58,7 @@ pub enum Denial {
         rule: String,
     },
     /// The network policy does not allow a connection to this host.
-    #[error("{}; only the user can change that, with `confinement.network` in their own configuration or `--network on`, or for this host alone with `confinement.hosts` or `--host {target}`", describe_blocked_connection(target, *network))]
+    #[error("connecting to `{target}` is not allowed: {} (the network is {})", reachable_hosts(*network), network.as_str())]
     MayNotConnect {
         /// An address or a name, with an optional port.
         target: String,
@@ -69,10 +66,7 @@ pub enum Denial {
         network: NetworkPolicy,
     },
     /// A program of the user obeys this file, so a change needs the user's approval.
-    #[error(
-        "{}; only the user can allow it: ask them, or have them add a rule that allows the path",
-        describe_host_configuration(path, when)
-    )]
+    #[error("`{}` is configuration that takes effect on this machine next time you {when}", path.display())]
     HostConfiguration {
         /// The file.
         path: PathBuf,
@@ -80,10 +74,7 @@ pub enum Denial {
         when: String,
     },
     /// The unix socket of another program is not on the allow-list.
-    #[error(
-        "{}; only the user can change that, with `confinement.unix_sockets` in their own configuration or `--unix-socket`",
-        describe_blocked_socket(name)
-    )]
+    #[error("connecting to the socket `{name}` is not allowed")]
     MayNotReach {
         /// The path of the socket, or `@` and its abstract name.
         name: String,
@@ -122,6 +113,8 @@ pub enum Denial {
     Unasked {
         /// The reasons why it needs approval.
         why: String,
+        /// The denials among the reasons.
+        denials: Vec<Denial>,
         /// The reason why no question is asked.
         unasked: NotAskedReason,
     },
@@ -148,12 +141,12 @@ impl ResourceExcess {
     fn describe(self) -> String {
         match self {
             Self::Scratch { most } => format!(
-                "there were more than {} MB in the session's `/tmp`, `/var/tmp` and package caches; remove what is not needed, or have the user allow more with `confinement.tmp_mb`",
+                "there were more than {} MB in the session's `/tmp`, `/var/tmp` and package caches; remove what is not needed",
                 most >> 20
             ),
             Self::Memory => "the machine had hardly any memory left, and the command held more than half of it; try with less at a time, e.g. fewer jobs".to_owned(),
             Self::SharedMemory { most } => format!(
-                "there were more than {} MB of shared memory (memfd, shared mappings); use less, or have the user allow more with `confinement.memory_mb`",
+                "there were more than {} MB of shared memory (memfd, shared mappings); use less",
                 most >> 20
             ),
         }
@@ -176,7 +169,7 @@ impl NotAskedReason {
                 "the approval policy is never, so it was refused: try a way that needs no approval"
             }
             Self::NoReviewer => {
-                "nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule"
+                "no approver is available, so it was refused: try a way that needs no approval"
             }
         }
     }
@@ -194,25 +187,24 @@ impl Denial {
         Self::Outside { path, roots }
     }
 
-    /// Describes the denial to the person who is asked. It omits the hint about who can lift the denial: this person
-    /// can.
-    pub fn describe_for_user(&self) -> String {
+    /// Returns the kind of denial as programs spell it, e.g. `may_not_write`.
+    pub fn kind(&self) -> &'static str {
         match self {
-            Self::MayNotWrite { path, roots } => describe_unwritable(path, roots),
-            Self::ClosedByRule { path, rule } => describe_closed_by_rule(path, rule),
-            Self::MayNotConnect { target, network } => describe_blocked_connection(target, *network),
-            Self::MayNotReach { name } => describe_blocked_socket(name),
-            Self::HostConfiguration { path, when } => describe_host_configuration(path, when),
-            Self::Outside { .. }
-            | Self::LeadsOutside { .. }
-            | Self::DenyRead { .. }
-            | Self::NotStated { .. }
-            | Self::NotStatedRun { .. }
-            | Self::ByRule { .. }
-            | Self::ByHook { .. }
-            | Self::Ended { .. }
-            | Self::Disabled
-            | Self::Unasked { .. } => self.to_string(),
+            Self::Outside { .. } => "outside",
+            Self::LeadsOutside { .. } => "leads_outside",
+            Self::DenyRead { .. } => "deny_read",
+            Self::NotStated { .. } => "not_stated",
+            Self::NotStatedRun { .. } => "not_stated_run",
+            Self::MayNotWrite { .. } => "may_not_write",
+            Self::ClosedByRule { .. } => "closed_by_rule",
+            Self::MayNotConnect { .. } => "may_not_connect",
+            Self::HostConfiguration { .. } => "host_configuration",
+            Self::MayNotReach { .. } => "may_not_reach",
+            Self::Ended { .. } => "ended",
+            Self::ByRule { .. } => "by_rule",
+            Self::ByHook { .. } => "by_hook",
+            Self::Disabled => "disabled",
+            Self::Unasked { .. } => "unasked",
         }
     }
 }
@@ -228,36 +220,22 @@ fn excerpt_argv(argv: &[String]) -> String {
     if letters.next().is_some() { shown + "…" } else { shown }
 }
 
-fn describe_unwritable(path: &Path, roots: &[PathBuf]) -> String {
-    let why = match roots {
+fn unwritable_reason(path: &Path, roots: &[PathBuf]) -> String {
+    match roots {
         [] => "this session may change no files (the sandbox is read-only)".to_owned(),
         roots if roots.iter().any(|root| path.starts_with(root)) => {
             format!("it is protected, though it lies in a writable root ({})", format_roots(roots))
         }
         roots => format!("it lies outside the writable roots ({})", format_roots(roots)),
-    };
-    format!("`{}` may not be changed: {why}", path.display())
+    }
 }
 
-fn describe_closed_by_rule(path: &Path, rule: &str) -> String {
-    format!("`{}` may not be changed without approval: {rule}", path.display())
-}
-
-fn describe_host_configuration(path: &Path, when: &str) -> String {
-    format!("`{}` is configuration that takes effect on this machine next time you {when}", path.display())
-}
-
-fn describe_blocked_connection(target: &str, network: NetworkPolicy) -> String {
-    let only = match network {
+fn reachable_hosts(network: NetworkPolicy) -> &'static str {
+    match network {
         NetworkPolicy::Off => "no host can be reached",
         NetworkPolicy::Loopback => "only programs that run in the same sandbox can be reached",
         NetworkPolicy::On => "this host is excluded",
-    };
-    format!("connecting to `{target}` is not allowed: {only} (the network is {})", network.as_str())
-}
-
-fn describe_blocked_socket(name: &str) -> String {
-    format!("connecting to the socket `{name}` is not allowed")
+    }
 }
 
 fn format_roots(roots: &[PathBuf]) -> String {

@@ -33,8 +33,8 @@ impl fmt::Display for UnenforcedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::FullAccess => "the policy is danger-full-access",
-            Self::External => "the policy says that something outside confines it",
-            Self::Unsupported => "this system can enforce nothing, and the policy makes do with that",
+            Self::External => "the policy says that an outer sandbox confines commands",
+            Self::Unsupported => "this system can enforce nothing, and the policy accepts that",
         })
     }
 }
@@ -164,6 +164,11 @@ impl EnforcementGap {
     }
 }
 
+/// The warning that commands are confined less than the policy says.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct WeakerEnforcement(String);
+
 /// The gaps that let a command do more than its policy allows, worst first.
 const WEAKENING: [EnforcementGap; 14] = [
     EnforcementGap::OutsideWrites,
@@ -193,16 +198,15 @@ impl Enforcement {
     /// assert_eq!(Enforcement::Full.warning(), None);
     /// // This refuses more than the policy does, not less.
     /// assert_eq!(Enforcement::Partial(vec![EnforcementGap::PackageCaches]).warning(), None);
-    /// assert!(Enforcement::Partial(vec![EnforcementGap::DenyRead]).warning().unwrap().contains("secrets"));
+    /// assert!(Enforcement::Partial(vec![EnforcementGap::DenyRead]).warning().unwrap().to_string().contains("secrets"));
     /// ```
-    pub fn warning(&self) -> Option<String> {
-        const REMEDY_HINT: &str = "`toolgate doctor` says what mends it";
+    pub fn warning(&self) -> Option<WeakerEnforcement> {
         match self {
             Self::Full | Self::None { why: UnenforcedReason::FullAccess | UnenforcedReason::External } => {
                 None
             }
-            Self::None { why: UnenforcedReason::Unsupported } => Some(format!(
-                "commands are NOT confined: this system can enforce nothing of what the policy says; {REMEDY_HINT}"
+            Self::None { why: UnenforcedReason::Unsupported } => Some(WeakerEnforcement(
+                "commands are NOT confined: this system cannot enforce any part of the policy".to_owned(),
             )),
             Self::Partial(gaps) => {
                 let weaker: Vec<&EnforcementGap> =
@@ -214,7 +218,7 @@ impl Enforcement {
                 };
                 let all = named.join("; ");
                 (!weaker.is_empty()).then(|| {
-                    format!("commands are confined LESS than the policy says: {all}{more}; {REMEDY_HINT}")
+                    WeakerEnforcement(format!("commands are confined LESS than the policy says: {all}{more}"))
                 })
             }
         }

@@ -73,19 +73,19 @@ pub struct EnvironmentPolicy {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvironmentFault {
     /// The name is not valid for a variable.
-    #[error("`{name}` is no variable's name")]
+    #[error("`{name}` is not a variable name")]
     NoName {
         /// The name as it was written.
         name: String,
     },
     /// The pattern is neither a valid name nor a valid pattern.
-    #[error("`{pattern}` is no variable's name, nor one with `*` for any letters")]
+    #[error("`{pattern}` is not a variable name, nor a pattern of one (`*` stands for any letters)")]
     NoPattern {
         /// The pattern as it was written.
         pattern: String,
     },
     /// The value contains a NUL.
-    #[error("the value of `{name}` holds a NUL, which none can")]
+    #[error("the value of `{name}` contains a NUL character, which no value can")]
     NoValue {
         /// The variable.
         name: String,

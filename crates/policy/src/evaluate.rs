@@ -94,7 +94,9 @@ impl IntentEvaluation {
                 }
             }
             ApprovalRequirement::Forbidden => {
-                self.forbid(Some(Denial::Unasked { why: why.to_string(), unasked: NotAskedReason::Never }));
+                let denials = why.denial().cloned().into_iter().collect();
+                let unasked = NotAskedReason::Never;
+                self.forbid(Some(Denial::Unasked { why: why.to_string(), denials, unasked }));
             }
         }
     }

@@ -35,7 +35,7 @@ enum HostTarget {
 /// The error for a text that is not a valid host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is no host: {why}; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`"
+    "`{text}` is not a host: {why}; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`"
 )]
 pub struct HostPatternFault {
     text: String,
@@ -138,13 +138,13 @@ fn parse(text: &str) -> Result<HostPattern, &'static str> {
     let below = name.strip_prefix("*.");
     let bare = below.unwrap_or(&name);
     if bare.contains('*') {
-        return Err("`*` stands only before a whole name, and for hosts below it");
+        return Err("`*` may only stand before a whole name, for the hosts below it");
     }
     if !is_valid_name(bare) {
         return Err(INVALID_NAME);
     }
     if is_numeric(bare) {
-        return Err("it ends like an address and is none");
+        return Err("it looks like an IP address but is not one");
     }
     let target =
         if below.is_some() { HostTarget::Subdomains(bare.to_owned()) } else { HostTarget::Name(name) };

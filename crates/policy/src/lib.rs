@@ -58,7 +58,7 @@ pub use decide::{Gate, MAX_WIDENINGS, ReviewOutcome, Verdict};
 pub use denial::{Denial, NotAskedReason, ResourceExcess};
 pub use deny_read::{DEFAULT_DENY_READ, DenyRead, DenyReadFault};
 pub use effect_summary::EffectSummary;
-pub use enforcement::{Enforcement, EnforcementGap, MissingTier, UnenforcedReason};
+pub use enforcement::{Enforcement, EnforcementGap, MissingTier, UnenforcedReason, WeakerEnforcement};
 pub use environment::{EnvironmentFault, EnvironmentPolicy, InheritScope, imposed_variables};
 pub use glob_limits::{count_wildcards, glob_fault};
 pub use grant::{Grant, Grants};
@@ -78,7 +78,7 @@ pub use programs::{
     CommandRisk, ShellFamily, classify_command, classify_words, dangerous_variable, is_interpreter,
     rule_prefix, runs_script_file, script_file_options,
 };
-pub use read_scope::{ReadRoot, ReadScope};
+pub use read_scope::{PrivateDirectory, ReadRoot, ReadScope};
 pub use rules::{
     MatchedRule, MatchedRules, PolicyRule, RuleDecision, RuleFault, RuleLayer, RuleSet, RuleSubject,
 };

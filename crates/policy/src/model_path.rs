@@ -9,7 +9,7 @@ pub enum ModelPathFault {
     #[error("the path is empty; give a file or directory, e.g. `src/main.rs` or `.`")]
     Empty,
     /// The path contains a NUL.
-    #[error("the path holds a NUL character, which no file name can")]
+    #[error("the path contains a NUL character, which no file name can")]
     Nul,
     /// The path starts with `~`, which only a shell expands.
     #[error("`~` is not expanded here; write the whole path")]

@@ -20,6 +20,14 @@ struct SessionDirectory {
     host_paths: Vec<PathBuf>,
 }
 
+/// A directory that the session has for itself, in place of the host's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is private to this session, so what the host has in its own `{0}` is not there", place.display())]
+pub struct PrivateDirectory {
+    /// The host path that it replaces, e.g. `/tmp`.
+    pub place: PathBuf,
+}
+
 impl ReadRoot {
     /// Creates a root at `path`, which must be absolute and free of symlinks.
     pub fn new(path: impl Into<PathBuf>) -> Self {
@@ -104,6 +112,11 @@ impl ReadScope {
     /// Returns the real location of `path`: below the real path of its root, in either spelling.
     pub fn real_path(&self, path: &Path) -> PathBuf {
         self.locate(path).map_or_else(|_| path.to_owned(), |(root, below)| root.path().join(below))
+    }
+
+    /// Returns the private directory that contains `path`, if a session directory replaces it.
+    pub fn private_directory(&self, path: &Path) -> Option<PrivateDirectory> {
+        self.replaced_place(path).map(|place| PrivateDirectory { place: place.to_owned() })
     }
 
     /// Returns the host path that the session directory containing `path` replaces, e.g. `/tmp`.

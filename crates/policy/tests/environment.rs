@@ -177,14 +177,14 @@ fn what_would_be_left_out_is_named() {
     };
     for (pass, set, expected) in [
         (&["A", "B_*", "MY_TOKEN", "BASH_FUNC_x%%"][..], &[("A", "1"), ("MY_TOKEN", "")][..], "fine"),
-        (&[""], &[], "`` is no variable's name, nor one with `*` for any letters"),
-        (&["A", "B?"], &[], "`B?` is no variable's name, nor one with `*` for any letters"),
-        (&["$A"], &[], "`$A` is no variable's name, nor one with `*` for any letters"),
-        (&["A=1"], &[], "`A=1` is no variable's name, nor one with `*` for any letters"),
-        (&["A B"], &[], "`A B` is no variable's name, nor one with `*` for any letters"),
-        (&[], &[("A*", "1")], "`A*` is no variable's name"),
-        (&[], &[("", "1")], "`` is no variable's name"),
-        (&[], &[("A", "1\0")], "the value of `A` holds a NUL, which none can"),
+        (&[""], &[], "`` is not a variable name, nor a pattern of one (`*` stands for any letters)"),
+        (&["A", "B?"], &[], "`B?` is not a variable name, nor a pattern of one (`*` stands for any letters)"),
+        (&["$A"], &[], "`$A` is not a variable name, nor a pattern of one (`*` stands for any letters)"),
+        (&["A=1"], &[], "`A=1` is not a variable name, nor a pattern of one (`*` stands for any letters)"),
+        (&["A B"], &[], "`A B` is not a variable name, nor a pattern of one (`*` stands for any letters)"),
+        (&[], &[("A*", "1")], "`A*` is not a variable name"),
+        (&[], &[("", "1")], "`` is not a variable name"),
+        (&[], &[("A", "1\0")], "the value of `A` contains a NUL character, which no value can"),
         (&["GEMINI_API_KEY"], &[], "`GEMINI_API_KEY` is the key of a model provider, which no command gets"),
         (&[], &[("Co_Api_Key", "")], "`Co_Api_Key` is the key of a model provider, which no command gets"),
     ] {

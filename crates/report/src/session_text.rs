@@ -75,7 +75,7 @@ pub fn ending_problem(ending: &JournalEnding) -> Option<String> {
             torn.line,
             format_amount::format_bytes(torn.bytes)
         )),
-        JournalEnding::Broken(why) => Some(format!("what follows is not what was written: {why}")),
+        JournalEnding::Broken(why) => Some(format!("the rest was changed after it was written: {why}")),
         JournalEnding::TooLong => Some("there is more than can be shown; --json has it".to_owned()),
     }
 }
@@ -191,7 +191,7 @@ pub fn call_sentences(call: &TimelineCall) -> Vec<String> {
 pub fn call_outcome(call: &TimelineCall, began: u64) -> String {
     let took = format_amount::format_duration(call.run_time(began).unwrap_or_default());
     match call.answer.as_ref() {
-        None => "no answer: nobody knows what it has done".to_owned(),
+        None => "no answer: its effects are unknown".to_owned(),
         Some(answer) => match answer.fault_kind() {
             None => format!("done in {took}"),
             Some(fault) => format!("{fault} after {took}"),

@@ -71,7 +71,7 @@ impl RpcErrorCode {
         (Self::InUse, "Another server or program has the session."),
         (Self::Refused, "The policy, a person or the machine refused it; `data` is the answer of the call."),
         (Self::Peer, "The other side did not answer, or not as it should."),
-        (Self::Cancelled, "The request was taken back."),
+        (Self::Cancelled, "The request was cancelled."),
     ];
 
     /// Returns the numeric code.

@@ -119,7 +119,7 @@ impl RpcMessage {
             (Some(result), None) => Ok(result),
             (None, Some(error)) => Err(serde_json::from_value(error).unwrap_or_else(|_| {
                 RpcErrorCode::Peer
-                    .fault("it was refused, with an error that is none: it has no `code` and `message`")
+                    .fault("it was refused with an invalid error: `code` and `message` are missing")
             })),
             _ => return Err(wrong("an answer has either a `result` or an `error`")),
         };

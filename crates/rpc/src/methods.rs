@@ -96,7 +96,7 @@ macro_rules! calls {
             Client "tool/invoke" "A tool of the client's is called." ToolInvoke(p::ToolInvokeParams) -> p::ToolInvokeResult;
             Told "session/event" "Something happened in a session that is followed." SessionEvent(p::SessionEventParams) -> p::EmptyResult;
             Told "session/delta" "Something is happening; it will be told as an event when it is over." SessionDelta(p::SessionDeltaParams) -> p::EmptyResult;
-            Told "$/cancel" "A request is taken back, by whoever made it." CancelRequest(p::CancelParams) -> p::EmptyResult;
+            Told "$/cancel" "The requester cancels a request." CancelRequest(p::CancelParams) -> p::EmptyResult;
         }
     };
 }

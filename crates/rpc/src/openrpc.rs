@@ -69,7 +69,7 @@ fn describe_method(
         "x-answered-by": match row.side {
             AnsweredBy::Server => "server",
             AnsweredBy::Client => "client",
-            AnsweredBy::Told => "nobody",
+            AnsweredBy::Told => "none",
         },
     });
     if row.side != AnsweredBy::Told {

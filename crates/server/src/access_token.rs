@@ -90,7 +90,9 @@ fn read_token(file: &Path) -> io::Result<String> {
     let ours = stat.st_uid == rustix::process::geteuid().as_raw();
     let private = stat.st_mode & 0o077 == 0;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || !ours || !private {
-        return Err(io::Error::other("it is no file that only you can read; remove it, and it is made anew"));
+        return Err(io::Error::other(
+            "it is not a file that only you can read; remove it, and a new one is created",
+        ));
     }
     let mut text = String::new();
     File::from(file).take(MAX_FILE_BYTES).read_to_string(&mut text)?;

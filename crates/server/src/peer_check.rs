@@ -13,15 +13,15 @@ const SUPERVISOR_NAMES: [&str; 2] = ["toolgate-keeper", "toolgate-cell"];
 /// The reason for rejecting a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PeerRejection {
-    #[error("the kernel does not say who it is")]
+    #[error("the kernel does not report its user")]
     Unknown,
     #[error("it runs as another user")]
     OtherUser,
     #[error(
-        "it is in another user namespace, as a container or a sandbox is; only programs in the server's own are let in"
+        "it is in another user namespace, as a container or a sandbox is; only programs in the server's own namespace are accepted"
     )]
     OtherNamespace,
-    #[error("a tool of a Toolgate has started it; only the user's own programs are let in")]
+    #[error("a tool of Toolgate has started it; only the user's own programs are accepted")]
     Tool,
 }
 

@@ -11,14 +11,15 @@ use toolgate::rules::{NewRule, RuleLayer, RulePath, RuleSet, concerns_tool};
 use toolgate::wire::{ApiCompat, FreeformDeclaration, IntegerSpelling};
 use toolgate::{
     ApplyPatchToolType, ApprovalPolicy, Approver, BuildFault, CallLimits, CallObserver, Confinement,
-    EnvironmentPolicy, Hook, ImageSettings, InheritScope, InstalledShell, ModelFamily, RegistryFault,
-    Rulebook, SandboxPolicy, ShellType, ToolHandler, ToolSource, Toolgate, ToolgateBuilder, ToolsConfig,
-    WebSearchMode,
+    EnvironmentPolicy, ErrorHints, Hook, ImageSettings, InheritScope, InstalledShell, ModelFamily,
+    RegistryFault, Rulebook, SandboxPolicy, ShellType, ToolHandler, ToolSource, Toolgate, ToolgateBuilder,
+    ToolsConfig, WebSearchMode,
 };
 
 use crate::absent_tools::AbsentTools;
 use crate::configured_confinement::command_confinement;
 use crate::confinement_warnings::{self, WarningPrinter};
+use crate::hints;
 use crate::mcp_servers;
 use crate::spill_store::SpillStore;
 use crate::web_search;
@@ -44,6 +45,8 @@ pub struct ComposedTools {
     builder: ToolgateBuilder,
     /// The tools that the model gets, and their forms.
     tools: ToolsConfig,
+    /// The hints that answers add to errors.
+    hints: ErrorHints,
     /// The forms that the configuration chooses.
     forms: ToolForms,
     cwd: PathBuf,
@@ -121,7 +124,7 @@ pub fn compose_in_dirs(
     builder = with_commands(builder, &config.commands)?.observer(Arc::new(WarningPrinter));
     builder = web_search::with_search(builder, &config, &cwd, &command_confinement(&config, &cwd, &dirs))?;
     builder = builder.tool_source(Arc::new(AbsentTools));
-    Ok(ComposedTools { config, builder, tools, forms, cwd, dirs })
+    Ok(ComposedTools { config, builder, tools, hints: hints::program_hints(), forms, cwd, dirs })
 }
 
 /// Returns a tool's registered name. A person may write it as `server/tool`.
@@ -159,7 +162,7 @@ fn with_file_access(
         if let Err(error) = exec::fs::canonicalize(&value.join(".")) {
             let path = value.display();
             return Err(OperationFault::usage(format!(
-                "{source}: the read root `{path}` is no directory that can be read: {error}"
+                "{source}: the read root `{path}` cannot be read as a directory: {error}"
             )));
         }
         builder = builder.read_root(value);
@@ -238,6 +241,12 @@ fn with_commands(
 }
 
 impl ComposedTools {
+    /// Replaces the hints that answers add to errors.
+    pub fn with_hints(mut self, hints: ErrorHints) -> Self {
+        self.hints = hints;
+        self
+    }
+
     /// Adds an observer.
     pub fn with_observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
         self.builder = self.builder.observer(observer);
@@ -349,7 +358,7 @@ impl ComposedTools {
         let configured = enabled.map(|server| server.value.name.clone()).collect();
         self.config.servers.retain(|server| wanted(&server.value.name));
         // Without any server, the source still answers that there is none.
-        let deps = McpClientDeps { configured, ..deps };
+        let deps = McpClientDeps { configured, hints: self.hints.clone(), ..deps };
         let servers = mcp_servers::start(&self.config, &self.cwd, &self.dirs, deps)?;
         self.builder = self.builder.tool_source(Arc::clone(&servers) as Arc<dyn ToolSource>);
         Ok((self, Some(servers)))
@@ -358,9 +367,11 @@ impl ComposedTools {
     /// Returns a function that starts the configured servers, for a command that may not need them.
     pub fn lazy_servers(&self) -> impl Fn() -> Option<Arc<McpServers>> + Send + Sync + 'static {
         let (config, cwd, dirs) = (self.config.clone(), self.cwd.clone(), self.dirs.clone());
+        let hints = self.hints.clone();
         move || {
             let deps = McpClientDeps {
                 observer: Some(Arc::new(mcp_servers::ServerNotices::Problems)),
+                hints: hints.clone(),
                 ..McpClientDeps::default()
             };
             mcp_servers::start(&config, &cwd, &dirs, deps).ok()
@@ -406,7 +417,7 @@ impl ComposedTools {
     pub fn build(self) -> Result<Toolgate, OperationFault> {
         self.warn_of_home();
         let config = self.config;
-        self.builder.tools_config(self.tools).build().map_err(|fault| match &fault {
+        self.builder.tools_config(self.tools).hints(self.hints).build().map_err(|fault| match &fault {
             BuildFault::Tools(RegistryFault::NoSuchTool { name, .. }) => {
                 let source =
                     config.tools.source_naming(name).map(|source| format!("{source}: ")).unwrap_or_default();

@@ -25,9 +25,9 @@ pub fn describe_verdict(verdict: &Verdict) -> (&'static str, Vec<String>) {
             ("allow", gives.collect())
         }
         Verdict::Ask(question) => {
-            ("ask", question.reasons.iter().map(toolgate::ApprovalReason::describe_for_user).collect())
+            ("ask", question.reasons.iter().map(ToString::to_string).collect())
         }
-        Verdict::Forbid(denial) => ("forbid", vec![denial.to_string()]),
+        Verdict::Forbid(denial) => ("forbid", vec![crate::hints::explain(denial)]),
     }
 }
 

@@ -9,6 +9,7 @@ pub mod compose;
 mod configured_confinement;
 pub mod confinement_warnings;
 pub mod explain_verdict;
+pub mod hints;
 mod last_message;
 pub mod mcp_servers;
 mod open_journal;

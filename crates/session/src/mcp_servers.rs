@@ -323,7 +323,7 @@ impl ServerObserver for ServerNotices {
         {
             let gaps = gaps.join("; ");
             terminal::print_hint(&format!(
-                "the server `{server}` is confined only in part: {gaps}; `toolgate doctor` says what mends it"
+                "the server `{server}` is confined only in part: {gaps}; `toolgate doctor` shows the fix"
             ));
         }
         if let ServerEvent::Ready { left_out, .. } = event {

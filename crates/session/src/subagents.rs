@@ -13,8 +13,8 @@ use journal::{JournalEntry, SessionId};
 use parking_lot::Mutex;
 use toolgate::mcp::McpClientDeps;
 use toolgate::{
-    ApprovalQuestion, Approver, BoxFuture, CallId, Gate, ReviewDecision, SandboxPolicy, SharedProcesses,
-    Spill, ToolSource,
+    ApprovalQuestion, Approver, BoxFuture, CallId, ErrorHints, Gate, ReviewDecision, SandboxPolicy,
+    SharedProcesses, Spill, ToolSource,
 };
 
 use crate::assemble::{AGENT_TOOLS, AssembledSession, SessionSpec, assemble};
@@ -53,6 +53,8 @@ pub struct KnownSession {
     cwd: PathBuf,
     /// Permissions.
     gate: Gate,
+    /// Hints in its answers.
+    hints: ErrorHints,
     /// Name of its journal.
     session: String,
     /// Interrupts its turn.
@@ -69,8 +71,14 @@ impl SubagentSessions {
     pub fn register(&self, path: Vec<String>, assembled: &AssembledSession) {
         let router = assembled.toolgate.router();
         let (cwd, gate) = (router.working_dir().cwd.clone(), router.gate().clone());
-        let known =
-            KnownSession { cwd, gate, session: assembled.id.as_str().to_owned(), handle: assembled.handle() };
+        let hints = router.hints().clone();
+        let known = KnownSession {
+            cwd,
+            gate,
+            hints,
+            session: assembled.id.as_str().to_owned(),
+            handle: assembled.handle(),
+        };
         self.sessions.lock().insert(path, known);
     }
 
@@ -78,7 +86,7 @@ impl SubagentSessions {
         let parent = spec.path.split_last().map(|(_, above)| above.to_vec()).unwrap_or_default();
         let parent_session = self.sessions.lock().get(&parent).cloned();
         let KnownSession { cwd, gate, session, .. } =
-            parent_session.ok_or("whoever started it is not there any more")?;
+            parent_session.ok_or("the agent that started it has ended")?;
         if spec.workspace == AgentWorkspace::Shared {
             let composed = self.compose_tools(&spec, &spec.restrictions, &cwd)?.inheriting_gate(gate);
             return self.open_session(spec, composed, &session, None);
@@ -142,7 +150,8 @@ impl SubagentSessions {
             let first = composed.cwd().to_owned();
             composed = composed.in_directory(cwd).mirror_denials(&first, cwd);
         }
-        composed = composed.with_processes(Arc::clone(&self.processes));
+        let hints = self.sessions.lock().get(&[][..]).map(|first| first.hints.clone());
+        composed = composed.with_processes(Arc::clone(&self.processes)).with_hints(hints.unwrap_or_default());
         composed = match bounds.read_only {
             true => composed.always_confined(),
             // The effects of these tools are unknown.

@@ -107,7 +107,7 @@ mod tests {
         let places: Vec<(&Path, &Path)> =
             found.iter().map(|claim| (claim.repository(), claim.path())).collect();
         assert_eq!(places, [(Path::new("/repository"), home.path().join("left").as_path())]);
-        assert!(WorktreeLock::take_abandoned(home.path()).is_empty(), "somebody has it now");
+        assert!(WorktreeLock::take_abandoned(home.path()).is_empty(), "it is locked now");
         found[0].release().unwrap();
         assert!(!found[0].is_held() && held.is_held());
         drop(found);

@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn slow_work_ticks_until_it_ends() {
         let (told, heard) = mpsc::channel();
-        let tick = move || told.send(()).expect("whoever hears it ends after the work");
+        let tick = move || told.send(()).expect("the receiver ends after the work");
         let done =
             with_ticks(Duration::from_millis(1), tick, || (heard.recv().is_ok(), heard.recv().is_ok()));
         assert_eq!(done, (true, true));

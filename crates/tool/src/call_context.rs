@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::halt::HaltSignal;
-use crate::{CallId, HaltReason, NoticeListener, ToolError, ToolNotice};
+use crate::{CallId, ErrorHints, HaltReason, NoticeListener, ToolError, ToolNotice};
 
 /// The working directory in which a call is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,13 +52,22 @@ pub struct Cx {
     working_dir: Arc<WorkingDir>,
     output_budget: usize,
     listener: Option<Arc<dyn NoticeListener>>,
+    hints: ErrorHints,
     halt_signal: Arc<HaltSignal>,
 }
 
 impl Cx {
     /// Creates the context of `call` at `place`. Its output should stay within `budget` bytes of text.
     pub fn new(call_id: CallId, working_dir: Arc<WorkingDir>, output_budget: usize) -> Self {
-        Self { call_id, working_dir, output_budget, listener: None, halt_signal: Arc::default() }
+        let (hints, halt_signal) = (ErrorHints::default(), Arc::default());
+        Self { call_id, working_dir, output_budget, listener: None, hints, halt_signal }
+    }
+
+    /// Sets the hints for errors that the tool reports inside its answer.
+    #[must_use]
+    pub fn with_hints(mut self, hints: ErrorHints) -> Self {
+        self.hints = hints;
+        self
     }
 
     /// Sets the listener for notices of the tool.
@@ -86,6 +95,11 @@ impl Cx {
     /// Returns the largest number of bytes of text that the model gets. Longer text is truncated in the middle.
     pub fn output_budget(&self) -> usize {
         self.output_budget
+    }
+
+    /// Returns the hints for errors.
+    pub fn hints(&self) -> &ErrorHints {
+        &self.hints
     }
 
     /// Returns true if a listener wants streamed output. Otherwise [`stream`](Self::stream) need not be called.

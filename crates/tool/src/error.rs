@@ -1,6 +1,6 @@
 //! The errors of a tool call, each with its own type and message.
 
-use std::io;
+use std::error::Error;
 use std::time::Duration;
 
 use policy::Denial;
@@ -33,7 +33,7 @@ pub enum ToolError {
     BadArguments(#[from] BadArguments),
     /// The policy forbids the call, without a question.
     #[error("forbidden by policy: {0}")]
-    Forbidden(Denial),
+    Forbidden(#[source] Denial),
     /// The user said no.
     #[error("denied by the user{}", note.as_ref().map(|note| format!(": {note}")).unwrap_or_default())]
     Denied {
@@ -42,7 +42,7 @@ pub enum ToolError {
     },
     /// The attempt was stopped by the sandbox or by confined file access.
     #[error("blocked by the sandbox: {0}")]
-    Blocked(Denial),
+    Blocked(#[source] Denial),
     /// The call's time limit passed.
     #[error("timed out after {}; ask for less at a time", seconds(*after))]
     TimedOut {
@@ -56,16 +56,16 @@ pub enum ToolError {
         after: Duration,
     },
     /// The user stopped the whole session.
-    #[error("stopped by the user; wait for what they say")]
+    #[error("stopped by the user; wait for their next message")]
     Stopped,
     /// An operating system error: a missing file, a full disk, a broken pipe.
     #[error("{what}")]
     Io {
         /// The operation and its failure.
         what: String,
-        /// The underlying error.
+        /// The error behind it, if a hint may depend on it.
         #[source]
-        source: Option<io::Error>,
+        source: Option<Box<dyn Error + Send + Sync>>,
     },
     /// The tool's code panicked.
     #[error("the tool `{tool}` crashed; the fault is in its code, not in the call: try another way")]
@@ -103,7 +103,9 @@ pub enum BadArguments {
         why: String,
     },
     /// The arguments exceed the size limit.
-    #[error("the arguments are {bytes} bytes long, and {limit} are the most; send them in smaller calls")]
+    #[error(
+        "the arguments are {bytes} bytes long, more than the limit of {limit}; send them in smaller calls"
+    )]
     TooLong {
         /// The size of the arguments.
         bytes: usize,
@@ -121,6 +123,28 @@ impl ToolError {
     /// Creates an operating system error from a message.
     pub fn io(what: impl Into<String>) -> Self {
         Self::Io { what: what.into(), source: None }
+    }
+
+    /// Creates an operating system error from the error behind it, with the same message.
+    pub fn io_source(source: impl Error + Send + Sync + 'static) -> Self {
+        Self::Io { what: source.to_string(), source: Some(Box::new(source)) }
+    }
+
+    /// Returns the denial that the error reports, if it reports one.
+    pub fn denial(&self) -> Option<&Denial> {
+        match self {
+            Self::Forbidden(denial) | Self::Blocked(denial) => Some(denial),
+            Self::UnknownTool { .. }
+            | Self::UnknownServer { .. }
+            | Self::BadArguments(_)
+            | Self::Denied { .. }
+            | Self::TimedOut { .. }
+            | Self::Cancelled { .. }
+            | Self::Stopped
+            | Self::Io { .. }
+            | Self::Crashed { .. }
+            | Self::Fatal(_) => None,
+        }
     }
 
     /// Returns the error's kind, for programs.

@@ -58,7 +58,7 @@ pub struct OutputFacts {
     pub usage: Option<ProcessUsage>,
     /// The sandbox enforcement for the process.
     pub enforcement: Option<Enforcement>,
-    /// Accesses that the kernel refused to the process.
+    /// The denial that the answer reports, or accesses that the kernel refused to the process.
     pub denials: Vec<Denial>,
     /// An access that was perhaps refused too: only the output suggests it.
     pub suspected_denial: Option<Denial>,

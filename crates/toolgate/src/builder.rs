@@ -14,7 +14,7 @@ use policy::{
     ClosedPath, Confinement, DEFAULT_DENY_READ, DenyRead, DenyReadFault, Gate, ReadRoot, ReadScope,
     SandboxPolicy,
 };
-use tool::{AnyTool, StrictFault, ToolHandler, ToolSource, WorkingDir};
+use tool::{AnyTool, ErrorHints, StrictFault, ToolHandler, ToolSource, WorkingDir};
 
 use crate::Toolgate;
 
@@ -35,6 +35,7 @@ pub struct ToolgateBuilder {
     #[cfg(feature = "tools")]
     pub(crate) command_setup: crate::command_setup::CommandToolSetup,
     limits: CallLimits,
+    hints: ErrorHints,
     observers: BuilderObservers,
     parent_gate: Option<Gate>,
     pub(crate) asking: crate::approvals::ApprovalSetup,
@@ -50,7 +51,7 @@ struct BuilderObservers {
 #[derive(Debug, thiserror::Error)]
 pub enum BuildFault {
     /// A working directory or read root does not exist.
-    #[error("`{}` is no directory that can be read: {source}", path.display())]
+    #[error("`{}` cannot be read as a directory: {source}", path.display())]
     NoDirectory {
         /// As it was given.
         path: PathBuf,
@@ -59,7 +60,7 @@ pub enum BuildFault {
         source: io::Error,
     },
     /// A path of the confinement does not exist.
-    #[error("`{}`, which commands are told to write or to leave alone, cannot be looked at: {source}", path.display())]
+    #[error("`{}`, a path of the confinement, cannot be resolved: {source}", path.display())]
     NotThere {
         /// As it was given.
         path: PathBuf,
@@ -68,7 +69,7 @@ pub enum BuildFault {
         source: io::Error,
     },
     /// A directory that confined commands cannot write to.
-    #[error("`{}` cannot be writable for confined commands: what confines them stands on it; name a directory below it", path.display())]
+    #[error("`{}` cannot be writable for confined commands: the sandbox itself needs it; name a directory below it", path.display())]
     TooMuch {
         /// Its real path.
         path: PathBuf,
@@ -77,7 +78,7 @@ pub enum BuildFault {
     #[error("no private directory could be made for commands: {0}")]
     Scratch(#[source] io::Error),
     /// Deny-read rules below the home cannot be built.
-    #[error("the home directory `{}` is no plain path from `/` in UTF-8, so what may not be read in it is unknown; set HOME", path.display())]
+    #[error("the home directory `{}` is not an absolute path in UTF-8, so it cannot be protected; set HOME", path.display())]
     Home {
         /// As the environment gives it.
         path: PathBuf,
@@ -121,6 +122,7 @@ impl ToolgateBuilder {
             #[cfg(feature = "tools")]
             command_setup: crate::command_setup::CommandToolSetup::default(),
             limits: CallLimits::default(),
+            hints: ErrorHints::default(),
             observers: BuilderObservers::default(),
             parent_gate: None,
             asking: crate::approvals::ApprovalSetup::default(),
@@ -229,6 +231,13 @@ impl ToolgateBuilder {
         self
     }
 
+    /// Adds hints to the errors in answers. Without it, an answer states only what happened.
+    #[must_use]
+    pub fn hints(mut self, hints: ErrorHints) -> Self {
+        self.hints = hints;
+        self
+    }
+
     /// Adds an observer.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
@@ -303,7 +312,8 @@ impl ToolgateBuilder {
         };
         #[cfg(not(feature = "tools"))]
         let hooks = self.asking.hooks();
-        let mut router = ToolRouter::new(registry, gate, working_dir).with_limits(self.limits);
+        let mut router =
+            ToolRouter::new(registry, gate, working_dir).with_limits(self.limits).with_hints(self.hints);
         for observer in self.observers.observers {
             router = router.with_observer(observer);
         }

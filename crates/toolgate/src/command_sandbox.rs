@@ -145,7 +145,8 @@ impl CommandSandbox {
     }
 
     /// Probes what this machine supports, tier by tier, and returns advice on missing support.
-    pub async fn probe() -> Result<(Vec<exec::sandbox::MachineSupport>, Option<String>), io::Error> {
+    pub async fn probe()
+    -> Result<(Vec<exec::sandbox::MachineSupport>, Option<exec::sandbox::SetupFix>), io::Error> {
         let spawner = exec::process::Spawner::default();
         exec::sandbox::probe(&spawner).await.map_err(io::Error::other)
     }

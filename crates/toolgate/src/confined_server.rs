@@ -61,7 +61,7 @@ impl ConfinedServerProgram {
             && find_program(name, std::env::var_os("PATH").as_deref()).is_none()
         {
             return Err(permanent_fault(&match name.contains('/') {
-                true => format!("`{name}` is no program that can be run"),
+                true => format!("`{name}` is not an executable program"),
                 false => format!("there is no program `{name}` along the PATH"),
             }));
         }

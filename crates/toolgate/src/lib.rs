@@ -58,20 +58,21 @@ pub use policy::{
     CommandRisk, Confinement, DEFAULT_DENY_READ, Denial, DenyRead, Effect, EffectSummary, Enforcement,
     EnforcementGap, EnvironmentFault, EnvironmentPolicy, Escalation, Gate, Grant, HostLocality, HostPattern,
     HostPatternFault, HostRules, InheritScope, Intent, LOCALHOST, MachineLookup, MinimumTier, NetworkPolicy,
-    Permit, ReadRoot, ReadScope, ResourceLimits as CommandLimits, ReviewDecision, RuleProposal,
-    SandboxPolicy, Tier, Verdict, host_file_by_name, is_inside_configuration, is_invisible, is_secret_name,
-    rules, shell,
+    NotAskedReason, Permit, PrivateDirectory, ReadRoot, ReadScope, ResourceExcess,
+    ResourceLimits as CommandLimits, ReviewDecision, RuleProposal, SandboxPolicy, Tier, Verdict,
+    WeakerEnforcement, host_file_by_name, is_inside_configuration, is_invisible, is_secret_name, rules,
+    shell,
 };
 pub use serde_json::{Value, json};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    AnyTool, Args, BYTES_PER_TOKEN, BadArguments, BoxFuture, CallAttempt, CallId, Cx, ForeignBackend,
-    ForeignToolSpec, FreeformArgs, FreeformLanguage, FreeformSpec, FunctionSpec, HALT_GRACE, HaltReason,
-    JsonSchema, Lane, LocalShellCall, NoticeListener, OmittedSize, OutputFacts, OutputImage, OutputItem,
-    OutputStream, PlanStep, ProcessUsage, RequiredCapability, ShellForm, StepStatus, StopFlag, StrictMode,
-    TextGrammar, ToolCall, ToolError, ToolErrorKind, ToolHandler, ToolJob, ToolNotice, ToolOutput,
-    ToolOutputFuture, ToolPayload, ToolSource, ToolSpec, WorkingDir, erase, replace_lone_surrogates,
-    truncate_middle,
+    AnyTool, Args, BYTES_PER_TOKEN, BadArguments, BoxFuture, CallAttempt, CallId, Cx, ErrorHints,
+    ForeignBackend, ForeignToolSpec, FreeformArgs, FreeformLanguage, FreeformSpec, FunctionSpec, HALT_GRACE,
+    HaltReason, JsonSchema, Lane, LocalShellCall, NoticeListener, OmittedSize, OutputFacts, OutputImage,
+    OutputItem, OutputStream, PlanStep, ProcessUsage, RequiredCapability, ShellForm, StepStatus, StopFlag,
+    StrictMode, TextGrammar, ToolCall, ToolError, ToolErrorKind, ToolHandler, ToolJob, ToolNotice,
+    ToolOutput, ToolOutputFuture, ToolPayload, ToolSource, ToolSpec, WorkingDir, erase,
+    replace_lone_surrogates, truncate_middle,
 };
 #[cfg(feature = "tools")]
 pub use tools::{DEFAULT_SESSIONS, ImageSettings};

@@ -321,7 +321,7 @@ fn a_host_is_reached_by_who_was_given_it() {
     }
     let denial = Denial::MayNotConnect { target: format!("127.0.0.1:{second}"), network: NetworkPolicy::Off };
     assert_eq!(ask(&off, second).facts.denials, [denial]);
-    assert!(!ask(&ConfinedBench::new(), first).joined_text().contains("hello"), "nobody gave it that host");
+    assert!(!ask(&ConfinedBench::new(), first).joined_text().contains("hello"), "that host is not allowed");
     // With the network on, single hosts cannot be blocked, and the gap is reported.
     let on = ConfinedBench::with(Confinement { hosts, network: NetworkPolicy::On, ..Confinement::default() });
     let answer = ask(&on, second);

@@ -118,7 +118,7 @@ fn a_hook_denies_asks_and_annotates() {
     let bench = CommandHookBench::new();
     insta::assert_snapshot!(bench.text_after_hook(r#"echo '{"decision": "deny", "reason": "not now"}'"#), @"forbidden by policy: the hook `guard` forbids it: not now");
     insta::assert_snapshot!(bench.text_after_hook("echo 'no, thanks' >&2; exit 2"), @"forbidden by policy: the hook `guard` forbids it: no, thanks");
-    insta::assert_snapshot!(bench.text_after_hook(r#"echo '{"decision": "ask", "reason": "look at it"}'"#), @"forbidden by policy: this needs approval: the hook `guard` asks: look at it; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
+    insta::assert_snapshot!(bench.text_after_hook(r#"echo '{"decision": "ask", "reason": "look at it"}'"#), @"forbidden by policy: this needs approval: the hook `guard` asks: look at it; no approver is available, so it was refused: try a way that needs no approval");
     insta::assert_snapshot!(bench.text_after_hook(r#"echo '{"note": "mind the gap"}'"#), @"
     Note of the hook `guard`: mind the gap
     1| one
@@ -141,9 +141,9 @@ fn failures() -> Vec<(&'static str, &'static str)> {
     vec![
         ("echo broken >&2; exit 1", "it ended with exit code 1: broken"),
         ("kill -SEGV $$", "it was ended by signal 11"),
-        ("echo fine", "what it printed is no answer: it is no JSON object; it printed `fine`"),
+        ("echo fine", "its output is not an answer: it is not a JSON object; it printed `fine`"),
         (r#"printf '{"decision": "allow"}'"#, "a hook cannot allow anything"),
-        (r#"printf '{"decision"'"#, "what it printed is no answer: EOF"),
+        (r#"printf '{"decision"'"#, "its output is not an answer: EOF"),
         (r"printf '\377'", "what it printed is not UTF-8"),
         ("head -c 10000000 /dev/zero; exec sleep 60", "it wrote more than 65536 bytes, and was ended"),
         ("yes", "it wrote more than 65536 bytes, and was ended"),
@@ -378,12 +378,12 @@ fn a_hook_that_cannot_be_run_is_known_before_any_call() {
         CommandHook { from: "config.toml:7".to_owned(), ..CommandHook::new("guard", command) }
     };
     insta::assert_snapshot!(fault(named(&["no-such-program", "x"])), @"config.toml:7: the hook `guard` cannot be run: there is no program `no-such-program` along the PATH");
-    insta::assert_snapshot!(fault(named(&["/no/such/program"])), @"config.toml:7: the hook `guard` cannot be run: `/no/such/program` is no program that can be run");
-    insta::assert_snapshot!(fault(named(&["/etc/passwd"])), @"config.toml:7: the hook `guard` cannot be run: `/etc/passwd` is no program that can be run");
-    insta::assert_snapshot!(fault(named(&["/tmp"])), @"config.toml:7: the hook `guard` cannot be run: `/tmp` is no program that can be run");
+    insta::assert_snapshot!(fault(named(&["/no/such/program"])), @"config.toml:7: the hook `guard` cannot be run: `/no/such/program` is not an executable program");
+    insta::assert_snapshot!(fault(named(&["/etc/passwd"])), @"config.toml:7: the hook `guard` cannot be run: `/etc/passwd` is not an executable program");
+    insta::assert_snapshot!(fault(named(&["/tmp"])), @"config.toml:7: the hook `guard` cannot be run: `/tmp` is not an executable program");
     insta::assert_snapshot!(fault(named(&[])), @"config.toml:7: the hook `guard` cannot be run: its command is empty");
     let tools = vec!["read_file".to_owned(), "reed_*".to_owned()];
-    insta::assert_snapshot!(fault(CommandHook { tools, ..named(&["true"]) }), @"config.toml:7: the hook `guard` cannot be run: it is for the tool `reed_*`, and there is none of that name");
+    insta::assert_snapshot!(fault(CommandHook { tools, ..named(&["true"]) }), @"config.toml:7: the hook `guard` cannot be run: it is for the tool `reed_*`, which does not exist");
 }
 
 fn a_command_cannot_change_the_hook() {

@@ -19,7 +19,7 @@ use toolgate::{ToolOutput, Toolgate};
 
 trials![
     a_patch_of_configuration_is_asked_about_under_every_policy,
-    nobody_to_ask_means_no,
+    without_an_approver_it_is_refused,
     a_rule_that_allows_the_path_is_word_enough,
     hooks_and_included_configuration_are_known_to_patches,
     a_command_is_refused_asked_about_and_tried_again,
@@ -156,7 +156,7 @@ fn a_patch_of_configuration_is_asked_about_under_every_policy() {
     assert_eq!(desk.questions(), CONFIGURATION.len());
 }
 
-fn nobody_to_ask_means_no() {
+fn without_an_approver_it_is_refused() {
     for sandbox in [SandboxPolicy::WorkspaceWrite, SandboxPolicy::FullAccess] {
         let desk = HostFileBench::new(sandbox, ApprovalPolicy::Never, "", yes);
         let answer = desk.add(".vscode/tasks.json");

@@ -15,7 +15,6 @@ use tool::{
 };
 
 use crate::edit_tracker::EditTracker;
-use crate::file_access::private_tmp_hint;
 use crate::git_layout::find_git_layout;
 use crate::private_files::PrivateFiles;
 use crate::write_file::{CalledAs, WRITE_FILE};
@@ -173,7 +172,7 @@ impl CallAttempt for PatchAttempt {
             };
             let mut work = std::pin::pin!(cx.run_blocking(move |stop| {
                 if stop.is_requested() {
-                    return Err(ToolError::io("nothing was changed: the call was given up"));
+                    return Err(ToolError::io("nothing was changed: the call was cancelled"));
                 }
                 work.apply()
             }));
@@ -212,10 +211,9 @@ impl PatchWork {
                     let _ = write!(why, "\n`{path}` has changed since you read it; read it again");
                 }
                 // The file may exist on the host, where the author of the patch has seen it.
-                let unseen =
-                    patch.paths().find_map(|path| private_tmp_hint(permit.read_scope(), Path::new(path)));
-                if let Some(unseen) = unseen {
-                    let _ = write!(why, "\n{unseen}");
+                let scope = permit.read_scope();
+                if let Some(dir) = patch.paths().find_map(|path| scope.private_directory(Path::new(path))) {
+                    let _ = write!(why, "\n{}", cx.hints().explain(&dir));
                 }
                 return blocked().map_or_else(|| Ok(refused(&spelling.restore_text(&why))), Err);
             }

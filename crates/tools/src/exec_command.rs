@@ -159,7 +159,7 @@ impl ToolHandler for ExecCommand {
             end_command(&session, Some(&mut pump), &mut streamer).await;
         }
         if let Some(fault) = session.take_fault() {
-            return Err(spawn_error(&fault));
+            return Err(spawn_error(fault));
         }
         let report =
             CommandReport::new(&session, streamer, session.started_at(), args.max_output_tokens, cx).await;

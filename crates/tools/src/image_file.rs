@@ -121,7 +121,7 @@ struct DecodedImage {
 
 fn decode(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<DecodedImage, ToolError> {
     let broken = |fault: image::ImageError| {
-        ToolError::io(format!("`{}` is no picture that can be shown: {fault}", path.display()))
+        ToolError::io(format!("`{}` cannot be shown as an image: {fault}", path.display()))
     };
     let reader = || ImageReader::with_format(Cursor::new(bytes), format);
     let (width, height) = reader().into_dimensions().map_err(broken)?;

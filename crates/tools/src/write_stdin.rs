@@ -113,7 +113,7 @@ impl ToolHandler for WriteStdin {
             && let Some((bytes, size)) = session.recent_terminal_output()
         {
             let drawn = cx.run_blocking(move |stop| Ok(render_screen(&bytes, size, stop))).await?;
-            let report = CommandReport::without_output(&session, began).with_text(drawn);
+            let report = CommandReport::without_output(&session, began, cx).with_text(drawn);
             return Ok(report.to_output(report.ending(outcome), ReportLabels::Session));
         }
         let report = CommandReport::new(&session, streamer, began, args.max_output_tokens, cx).await;

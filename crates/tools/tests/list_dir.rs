@@ -109,7 +109,7 @@ fn unlistable_path_is_reported() {
     assert_snapshot!(list(&w, &json!({"path": "b.txt"})), @"`$DIR/b.txt` is a file, not a directory; give the path of a directory");
     assert_snapshot!(list(&w, &json!({"path": "nope"})), @"`$DIR/nope` does not exist; list its directory to see what is there");
     assert_snapshot!(list(&w, &json!({"path": "out"})), @"blocked by the sandbox: `$DIR/out` is a link that leads outside the readable roots; read a path inside them instead");
-    assert_snapshot!(list(&w, &json!({"path": "../outside"})), @"forbidden by policy: `$OUTSIDE` is outside the readable roots (`$DIR`); only the user can add one, with `files.read_roots` in their own configuration or `--read-root`");
+    assert_snapshot!(list(&w, &json!({"path": "../outside"})), @"forbidden by policy: `$OUTSIDE` is outside the readable roots (`$DIR`)");
     assert_snapshot!(list(&w, &json!({"path": ".", "pattern": "a[" })), @"the arguments do not fit at `pattern`: it is not a glob: unclosed character class; missing ']'");
 }
 

@@ -176,7 +176,7 @@ fn wrong_lines_are_named() {
         ),
         (
             json!({"path": "a\u{0}b"}),
-            "the arguments do not fit at `path`: the path holds a NUL character, which no file name can",
+            "the arguments do not fit at `path`: the path contains a NUL character, which no file name can",
         ),
         (
             json!({"path": "~/x"}),

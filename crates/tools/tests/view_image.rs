@@ -104,7 +104,7 @@ fn non_image_is_refused() {
     w.write_file("a.pdf", "%PDF-1.7").write_file("bmp", b"BM\x3a\0\0\0\0\0\0\0");
     assert_snapshot!(view_text(&w, "text"), @"`$DIR/text` is not a PNG, JPEG, GIF or WebP picture (of no known kind)");
     assert_snapshot!(view_text(&w, "empty"), @"`$DIR/empty` is not a PNG, JPEG, GIF or WebP picture (empty)");
-    assert_snapshot!(view_text(&w, "cut.png"), @"`$DIR/cut.png` is no picture that can be shown: unexpected end of file");
+    assert_snapshot!(view_text(&w, "cut.png"), @"`$DIR/cut.png` cannot be shown as an image: unexpected end of file");
     assert_snapshot!(view_text(&w, "a.svg"), @"`$DIR/a.svg` is not a PNG, JPEG, GIF or WebP picture (SVG, which is text: use read_file)");
     assert_snapshot!(view_text(&w, "a.pdf"), @"`$DIR/a.pdf` is not a PNG, JPEG, GIF or WebP picture (application/pdf)");
     assert_snapshot!(view_text(&w, "bmp"), @"`$DIR/bmp` is not a PNG, JPEG, GIF or WebP picture (image/bmp)");
@@ -120,6 +120,6 @@ fn bombs_are_refused_without_being_decoded() {
     w.write_file("huge.png", encoded(1, 1, ImageFormat::Png));
     std::fs::File::options().write(true).open(w.path().join("huge.png")).unwrap().set_len(1 << 30).unwrap();
     assert_snapshot!(view_text(&w, "wide.png"), @"`$DIR/wide.png` is 30000x30000 pixels, too large to decode; 50,000,000 pixels and 32,768 on a side are the most");
-    assert_snapshot!(view_text(&w, "endless.png"), @"`$DIR/endless.png` is no picture that can be shown: Memory limit exceeded");
+    assert_snapshot!(view_text(&w, "endless.png"), @"`$DIR/endless.png` cannot be shown as an image: Memory limit exceeded");
     assert_snapshot!(view_text(&w, "huge.png"), @"`$DIR/huge.png` is 1,073,741,824 bytes, too large for a picture; 67,108,864 are the most");
 }

@@ -117,7 +117,11 @@ fn arguments() -> Vec<BadArguments> {
 }
 
 fn unasked(unasked: policy::NotAskedReason) -> Denial {
-    Denial::Unasked { why: "`rm -rf x` removes files without asking".to_owned(), unasked }
+    Denial::Unasked {
+        why: "`rm -rf x` removes files without asking".to_owned(),
+        denials: Vec::new(),
+        unasked,
+    }
 }
 
 fn denials() -> Vec<Denial> {

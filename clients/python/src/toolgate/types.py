@@ -185,6 +185,7 @@ class ToolAnswer:
     structured: Any = None
     kept: str | None = None
     repeated: bool = False
+    denials: list[Json] = field(default_factory=list)
 
     @property
     def text(self) -> str:

@@ -29,7 +29,7 @@ impl SearchEndpoint {
     /// # Errors
     /// One sentence, if the URL or the token is invalid.
     pub fn new(url: &str, bearer: Option<&str>, timeout: Duration) -> Result<Self, String> {
-        let no_url = || format!("`{url}` is no http or https URL");
+        let no_url = || format!("`{url}` is not an http or https URL");
         let parsed = Url::parse(url).map_err(|_| no_url())?;
         match check_url(&parsed) {
             Ok(()) => {}
@@ -115,8 +115,8 @@ mod tests {
                 Some("t"),
                 "the token would be shown to everybody on the way: use https",
             ),
-            ("ftp://x", None, "`ftp://x` is no http or https URL"),
-            ("x", None, "`x` is no http or https URL"),
+            ("ftp://x", None, "`ftp://x` is not an http or https URL"),
+            ("x", None, "`x` is not an http or https URL"),
             (
                 "https://a:b@c",
                 None,

@@ -73,7 +73,7 @@ impl ToolHandler for RequestUserInput {
         check_questions(&args.questions)?;
         let Some(prompter) = &self.0 else {
             return Ok(ToolOutput::failure(
-                "nobody is there to be asked; decide yourself, and say what you decided and why",
+                "no user is present to answer; decide yourself, and say what you decided and why",
             ));
         };
         let (mut answers, mut waited) = (BTreeMap::new(), Duration::ZERO);
@@ -89,8 +89,9 @@ impl ToolHandler for RequestUserInput {
             let answer = prompter.ask(&user_question).await;
             waited += since.elapsed();
             let Some(answer) = answer else {
-                let nobody = "the user did not answer; go on without, or stop and say what you need to know";
-                return Ok(with_wait_time(ToolOutput::failure(nobody), waited));
+                let unanswered =
+                    "the user did not answer; go on without, or stop and say what you need to know";
+                return Ok(with_wait_time(ToolOutput::failure(unanswered), waited));
             };
             answers.insert(id.clone(), json!({ "answers": [answer] }));
         }

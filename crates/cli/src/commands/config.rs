@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<ExitCode, OperationFault> {
         let found = match file.found {
             CandidateState::Read => "read",
             CandidateState::NotThere => "not there",
-            CandidateState::NotYours => "left alone: it is somebody else's",
+            CandidateState::NotYours => "left alone: it belongs to another user",
         };
         let path = file.path.to_string_lossy();
         let _infallible = writeln!(text, "{FAINT}# {}: {found}{FAINT:#}", terminal::escape_invisible(&path));

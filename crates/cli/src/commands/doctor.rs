@@ -9,6 +9,7 @@ use toolgate::{BuildFault, CommandSandbox};
 use crate::args::DoctorArgs;
 use config::OperationFault;
 use terminal::{FAINT, NAME, escape_invisible, print_hint, print_styled, print_text};
+use session::hints;
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, OperationFault> {
     // Checked first and reported separately: without a scratch directory nothing can be started.
@@ -19,13 +20,15 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, OperationFault> {
     if args.json {
         let tiers: Vec<Value> = tiers.iter().map(tier_json).collect();
         let private = json!({ "path": scratch.base_directory(), "taken": scratch.foreign_base() });
+        let fix = fix.map(|fix| fix.to_string());
         let report = json!({ "full": full, "tiers": tiers, "fix": fix, "private": private });
         print_text(&report.to_string())?;
     } else {
         tiers.iter().try_for_each(print_tier)?;
         print_scratch(&scratch)?;
         if let Some(fix) = fix {
-            print_hint(&format!("what mends it: {fix}"));
+            let instead = hints::setup_hint(fix).map(|hint| format!(", {hint}")).unwrap_or_default();
+            print_hint(&format!("fix: {fix}{instead}"));
         }
     }
     Ok(if full { ExitCode::SUCCESS } else { ExitCode::FAILURE })

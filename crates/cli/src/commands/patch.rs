@@ -117,10 +117,10 @@ fn recover_interrupted_edits(records: &Path) -> Result<(), OperationFault> {
         let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         let what = match outcome {
             RecoveryOutcome::RolledBack => {
-                format!("an edit was stopped half-way; it was taken back: {}", names.join(", "))
+                format!("an interrupted edit was rolled back: {}", names.join(", "))
             }
             RecoveryOutcome::RolledForward => {
-                format!("an edit was stopped half-way; it was finished: {}", names.join(", "))
+                format!("an interrupted edit was completed: {}", names.join(", "))
             }
             RecoveryOutcome::RecordKept(why) => {
                 format!("the record `{}` of an edit was left as it is: {why}", record.display())

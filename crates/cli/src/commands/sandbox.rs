@@ -17,7 +17,8 @@ use crate::exit_status::UNCONFINED;
 use config::OperationFault;
 use config::SettingSource;
 use session::compose::compose_with;
-use session::confinement_warnings;
+use session::confinement_warnings::warn_once;
+use session::hints;
 
 /// Exit statuses by shell convention: the program cannot be executed, or is not found.
 const NOT_EXECUTABLE: u8 = 126;
@@ -51,7 +52,7 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, OperationFault> {
         }
         match sandbox.enforcement(&args.argv).await {
             Ok(enforcement) => {
-                enforcement.warning().iter().for_each(|text| confinement_warnings::warn_once(text));
+                enforcement.warning().iter().for_each(|weaker| warn_once(&hints::explain(weaker)));
             }
             Err(fault) => return Ok(report_fault(&fault)),
         }
@@ -76,8 +77,8 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, OperationFault> {
         for denial in session.denials() {
             match denial {
                 // Without the message, the exit status 137 would be the only information.
-                Denial::Ended { .. } => terminal::print_error(&denial.to_string()),
-                _ if explain => terminal::print_hint(&format!("refused: {denial}")),
+                Denial::Ended { .. } => terminal::print_error(&hints::explain(&denial)),
+                _ if explain => terminal::print_hint(&format!("refused: {}", hints::explain(&denial))),
                 _ => {}
             }
         }
@@ -97,7 +98,7 @@ fn clone_stdio() -> Result<[OwnedFd; 3], OperationFault> {
 
 /// Prints the fault, and returns its exit status.
 fn report_fault(fault: &SandboxFault) -> ExitCode {
-    terminal::print_error(&fault.to_string());
+    terminal::print_error(&hints::explain(fault));
     ExitCode::from(match fault {
         SandboxFault::Spawn(SpawnFault::Refused { step: LaunchStep::Exec, errno, .. }) => {
             match errno.kind() {
@@ -119,7 +120,7 @@ fn exit_code(session: &ProcessSession) -> ExitCode {
             ExitCode::from(u8::try_from(exit.code() & 0xff).unwrap_or(u8::MAX))
         }
         SessionStage::Running | SessionStage::Lost => {
-            terminal::print_error("the command was lost: its keeper was killed");
+            terminal::print_error("the command was lost: its supervisor was killed");
             ExitCode::from(UNCONFINED)
         }
     }

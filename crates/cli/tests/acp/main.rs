@@ -203,7 +203,7 @@ fn unoffered_answer_is_a_rejection() {
 }
 
 #[test]
-fn a_turn_is_cancelled_while_a_command_runs_and_while_somebody_is_asked() {
+fn a_turn_is_cancelled_while_a_command_runs_and_while_a_question_is_open() {
     let long = call_item("exec_command", &json!({"cmd": "echo up; sleep 600", "yield_time_ms": 30000}));
     let desk = AcpFixture::with_turns(&[
         long,

@@ -77,7 +77,7 @@ impl TestMachine {
         let wrong_user = match needs.who {
             WorkloadUsers::Everybody => None,
             WorkloadUsers::Oneself => {
-                (user != ProgramUser::Oneself).then_some("only for whoever runs the tests")
+                (user != ProgramUser::Oneself).then_some("only for the user who runs the tests")
             }
             WorkloadUsers::NotRoot => user.is_root().then_some("not for root"),
         };

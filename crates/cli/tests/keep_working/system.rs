@@ -60,7 +60,7 @@ pub(crate) const ALL: &[Workload] = &[
           eval "$g" --detach-sign x; gpg -q --verify x.sig x 2>/dev/null; gpgconf --kill all; rm -rf g"#],
     )
     .programs(&["gpg", "gpgconf"])
-    .namespaces("its agent hides from debuggers, so that nobody can say who has bound the socket"),
+    .namespaces("its agent hides from debuggers, so that the owner of the socket is unknown"),
     Workload::new(
         "usual_programs",
         &[r#"tar cz -C / etc/os-release | tar tz; echo x | gzip | zcat; echo x | base64; cksum </dev/null

@@ -19,7 +19,7 @@ while time.monotonic() < until:
         continue
     try:
         new = os.read(master, 65536)
-    except OSError:  # nobody has the terminal open any more
+    except OSError:  # no process has the terminal open any more
         break
     if not new:
         break

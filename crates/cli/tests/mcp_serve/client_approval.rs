@@ -156,7 +156,7 @@ fn stateless_answer_is_bound_to_its_question() {
 #[test]
 fn client_without_forms_gets_an_explained_refusal() {
     let world = McpFixture::new();
-    let refused = "nobody can be asked here, so it was refused";
+    let refused = "no approver is available, so it was refused";
     let mut server = world.serve_initialized(&[], &json!({}));
     let result = server.ask("tools/call", &call())["result"].clone();
     assert!(result_text(&result).contains(refused) && result["isError"] == true, "{result}");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::server_process::{McpFixture, PATIENCE, file_mode, result_text, stateless_meta};
 
-const TOKEN: &str = "a-canary-that-nobody-should-read-anywhere-0123456789";
+const TOKEN: &str = "a-canary-that-must-not-appear-anywhere-0123456789";
 
 /// A server over HTTP.
 struct McpHttpServer {
@@ -149,7 +149,7 @@ fn only_requests_with_the_token_are_served() {
     }
     // The log does not contain the token.
     let said = server.end();
-    assert!(said.contains("somebody was not let in"), "{said}");
+    assert!(said.contains("a request was rejected"), "{said}");
     assert!(!said.contains("canary"), "{said}");
 }
 

@@ -57,8 +57,8 @@ fn the_next_patch_mends_what_was_stopped() {
         assert_eq!((ran.code, ran.out.as_str()), (Some(0), "M a.txt\n"), "{}", ran.err);
         let (new, all) = count(&shell);
         assert!((new == 0 || new == FILES) && all == FILES, "{new} of {all} are new");
-        let done = if new == 0 { "it was taken back" } else { "it was finished" };
-        assert!(ran.err.starts_with(&format!("hint: an edit was stopped half-way; {done}: ")), "{}", ran.err);
+        let done = if new == 0 { "rolled back" } else { "completed" };
+        assert!(ran.err.starts_with(&format!("hint: an interrupted edit was {done}: ")), "{}", ran.err);
         // Only once: nothing is left to repair.
         assert_eq!(shell.fed(&[], super::CHANGE).err, "");
         return;

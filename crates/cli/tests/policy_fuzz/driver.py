@@ -3,7 +3,7 @@ import ctypes, json, os, socket, sys
 
 libc = ctypes.CDLL(None, use_errno=True)
 if sys.argv[1] == "twin":
-    # As a confined program: no capabilities, whoever runs this.
+    # As a confined program: no capabilities, under every user.
     header, nothing = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
     assert libc.capset(header, nothing) == 0
 os.umask(0o022)

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use policy::{Denial, MissingTier, Tier};
 
 use super::messages::LaunchStep;
+use crate::sandbox::SetupFix;
 
 /// The reason why a process was not started.
 #[derive(Debug, thiserror::Error)]
@@ -29,29 +30,27 @@ pub enum SpawnFault {
         errno: io::Error,
     },
     /// This machine cannot confine the process as the policy requires.
-    #[error("{}", describe_unconfined(*at_least, missing, fix.as_deref(), *weaker))]
+    #[error("{}", describe_unconfined(*at_least, missing, *fix))]
     Unconfined {
         /// The weakest sufficient tier.
         at_least: Tier,
         /// The tiers that were tried.
         missing: Vec<MissingTier>,
         /// The remedy, if one is known.
-        fix: Option<String>,
+        fix: Option<SetupFix>,
         /// The tier that this machine offers, for a user who accepts it.
         weaker: Option<Tier>,
     },
     /// The writable roots hold more files than can be scanned and protected.
     #[error(
         "nothing is run: the workspace holds more files, secrets or repositories than can be looked at, or is a \
-         directory that cannot be listed, so that some would not be protected; work in a smaller directory, remove what a command may have put there, or accept it with \
-         `--require landlock`"
+         directory that cannot be listed, so that some would not be protected; work in a smaller directory, or remove what a command may have put there"
     )]
     TooMuch,
     /// Git's configuration cannot be read completely, so that files which it names would not be protected.
     #[error(
         "nothing is run: git's configuration for the repository at `{}` cannot be read as a whole ({why}), so that programs \
-         which it names would not be protected; make it readable and smaller, remove the repository if a command has made it, or accept it with \
-         `--require landlock`",
+         which it names would not be protected; make it readable and smaller, or remove the repository if a command has made it",
         repository.display()
     )]
     GitUnread {
@@ -65,33 +64,18 @@ pub enum SpawnFault {
     System(#[from] io::Error),
 }
 
-fn describe_unconfined(
-    at_least: Tier,
-    missing: &[MissingTier],
-    fix: Option<&str>,
-    weaker: Option<Tier>,
-) -> String {
+fn describe_unconfined(at_least: Tier, missing: &[MissingTier], fix: Option<SetupFix>) -> String {
     let tried: Vec<String> =
         missing.iter().map(|missing| format!("no {} ({})", missing.tier.as_str(), missing.why)).collect();
     let tried = tried.join(", ");
     let at_least = at_least.as_str();
     if tried.is_empty() {
         return format!(
-            "nothing is run: the policy demands at least {at_least} (`confinement.require`), and allows no tier that is as strong (`confinement.tier`)"
+            "nothing is run: the policy demands at least {at_least}, and allows no tier that is as strong"
         );
     }
-    let fix = fix.map(|fix| format!("`{fix}` mends that; ")).unwrap_or_default();
-    let instead = weaker.map(|tier| {
-        format!(
-            "`--require {tier}`, or `confinement.require = \"{tier}\"` in the user's own configuration, runs commands without: they can then \
-             read secrets and change git hooks; ",
-            tier = tier.as_str()
-        )
-    });
-    let instead = instead.unwrap_or_default();
-    format!(
-        "nothing is run: the policy demands at least {at_least}, and this machine gives {tried}; {fix}{instead}`toolgate doctor` says more"
-    )
+    let fix = fix.map(|fix| format!("; `{fix}` fixes that")).unwrap_or_default();
+    format!("nothing is run: the policy demands at least {at_least}, and this machine gives {tried}{fix}")
 }
 
 fn describe_refusal(

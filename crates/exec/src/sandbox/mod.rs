@@ -42,3 +42,4 @@ pub(crate) use file_stamp::FileStamp;
 pub use pool::{MachineSupport, probe};
 pub use refusal::KernelRefusal;
 pub use scratch::Scratch;
+pub use setup_advice::SetupFix;

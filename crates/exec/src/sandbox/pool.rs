@@ -23,7 +23,8 @@ use super::host_watch::{HostFileWatch, WatchedRoots};
 use super::mounted_layers::LayerRequest;
 use super::planner::{self, PlannedCell};
 use super::scratch::{self, Scratch};
-use super::{landlock, mounts, setup_advice, sys};
+use super::setup_advice::{self, SetupFix};
+use super::{landlock, mounts, sys};
 use crate::process::codec::{LENGTH_PREFIX_BYTES, MessageDecoder, MessageEncoder};
 use crate::process::{SpawnFault, Spawner, fd_passing};
 
@@ -409,7 +410,7 @@ pub struct MachineSupport {
 }
 
 /// Tries every tier as a command would be confined. Also returns the remedy for missing ones.
-pub async fn probe(spawner: &Spawner) -> Result<(Vec<MachineSupport>, Option<String>), SpawnFault> {
+pub async fn probe(spawner: &Spawner) -> Result<(Vec<MachineSupport>, Option<SetupFix>), SpawnFault> {
     let scratch = Arc::new(Scratch::new()?);
     let nothing = policy::DenyRead::new(std::iter::empty::<&str>(), None).map_err(io::Error::other)?;
     let read_scope = Arc::new(ReadScope::new(Vec::new(), nothing));

@@ -1,5 +1,6 @@
 //! Finds out why a machine cannot confine commands, and the command that fixes it.
 
+use std::fmt;
 use std::path::Path;
 
 use policy::{MissingTier, Tier};
@@ -40,22 +41,40 @@ fn read(path: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&text[..read]).into_owned())
 }
 
-/// Returns the command that fixes it, if one is known.
-pub(crate) fn setup_advice(missing: &[MissingTier], facts: &UserNamespaceFacts) -> Option<String> {
+/// A way to let a machine confine commands. It displays as what to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetupFix {
+    /// The kernel setting, with its value.
+    Sysctl(&'static str),
+    /// The container must allow user namespaces.
+    Container,
+}
+
+impl fmt::Display for SetupFix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sysctl(setting) => write!(f, "sudo sysctl -w {setting}"),
+            Self::Container => f.write_str(
+                "start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined",
+            ),
+        }
+    }
+}
+
+/// Returns the way to fix it, if one is known.
+pub(crate) fn setup_advice(missing: &[MissingTier], facts: &UserNamespaceFacts) -> Option<SetupFix> {
     let lacks = |tier| missing.iter().any(|missing| missing.tier == tier);
     if !lacks(Tier::Namespaces) {
         return None;
     }
-    let sysctl = |setting: &str| Some(format!("sudo sysctl -w {setting}"));
+    let sysctl = |setting| Some(SetupFix::Sysctl(setting));
     match facts {
         UserNamespaceFacts { none_allowed: true, .. } => sysctl("user.max_user_namespaces=15000"),
         UserNamespaceFacts { only_for_root: true, .. } => sysctl("kernel.unprivileged_userns_clone=1"),
-        UserNamespaceFacts { apparmor_restricts: true, .. } => sysctl("kernel.apparmor_restrict_unprivileged_userns=0"),
-        UserNamespaceFacts { container: true, .. } => Some(
-            "start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined, or say \
-             --sandbox external if the container is all the confinement you want"
-                .to_owned(),
-        ),
+        UserNamespaceFacts { apparmor_restricts: true, .. } => {
+            sysctl("kernel.apparmor_restrict_unprivileged_userns=0")
+        }
+        UserNamespaceFacts { container: true, .. } => Some(SetupFix::Container),
         _ => None,
     }
 }
@@ -84,7 +103,9 @@ mod tests {
         ] {
             let said = setup_advice(&without(Tier::Namespaces), &facts);
             match begins {
-                Some(begins) => assert!(said.is_some_and(|said| said.starts_with(begins)), "{facts:?}"),
+                Some(begins) => {
+                    assert!(said.is_some_and(|said| said.to_string().starts_with(begins)), "{facts:?}")
+                }
                 None => assert_eq!(said, None),
             }
             assert_eq!(setup_advice(&without(Tier::Landlock), &facts), None);

@@ -91,10 +91,10 @@ fn broken_chain_is_reported_by_line() {
         (without(0), "line 1 has the number 2, and should have 1"),
         (swapped, "line 2 has the number 3, and should have 2"),
         (text.replacen("n2", "x2", 1), "line 3 has the hash "),
-        (text.replacen("\"kind\"", "\"kind", 1), "line 1 is no JSON object: "),
+        (text.replacen("\"kind\"", "\"kind", 1), "line 1 is not a JSON object: "),
         (text.replacen("\"hash\"", "\"hush\"", 1), "line 1 does not end with a hash"),
-        (text.clone() + "[1]\n", "line 5 is no JSON object: it is another value"),
-        (text.clone() + "\n", "line 5 is no JSON object: "),
+        (text.clone() + "[1]\n", "line 5 is not a JSON object: it is another value"),
+        (text.clone() + "\n", "line 5 is not a JSON object: "),
     ] {
         let copy = directory.path().join("copy");
         std::fs::write(&copy, changed).unwrap();

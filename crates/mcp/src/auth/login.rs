@@ -49,27 +49,27 @@ pub struct LoginOutcome {
 #[derive(Debug, thiserror::Error)]
 pub enum LoginFault {
     /// This server has no login.
-    #[error("nobody logs in to `{0}`: {1}")]
+    #[error("`{0}` has no login: {1}")]
     NoLogin(String, String),
     /// The server does not name a usable authorization server.
-    #[error("it does not say who lets users in: {0}")]
+    #[error("it names no usable authorization server: {0}")]
     Discovery(String),
     /// The authorization server or the callback does not match; the login was aborted.
-    #[error("this is not safe, and was given up: {0}")]
+    #[error("the login is not safe and was aborted: {0}")]
     Unsafe(String),
     /// The authorization server does not know this client and does not register it.
     #[error(
-        "whoever lets users in does not know this program, and does not register it ({0}); ask them for a client id"
+        "the authorization server does not know this program, and does not register it ({0}); ask its operator for a client id"
     )]
     Unknown(String),
     /// The login page could not be shown.
     #[error("{0}")]
     Opener(String),
     /// The browser did not return in time.
-    #[error("nobody came back from the browser")]
+    #[error("the browser did not return in time")]
     BrowserTimedOut,
     /// The authorization server refused.
-    #[error("it was refused: {0}")]
+    #[error("the authorization server refused the login: {0}")]
     Refused(String),
     /// The token cannot be saved.
     #[error(transparent)]
@@ -146,7 +146,7 @@ impl LoginFlow {
         let found =
             manager.resolve_metadata_from_challenge(challenge.as_deref()).await.map_err(discovery_error)?;
         if found.source == AuthorizationMetadataSource::LegacyEndpointFallback {
-            return Err(LoginFault::Discovery("it describes nobody".to_owned()));
+            return Err(LoginFault::Discovery("it describes none".to_owned()));
         }
         let metadata = found.metadata;
         check_metadata(&metadata, &token_provider.server)?;
@@ -183,7 +183,7 @@ impl LoginFlow {
         let [state, issuer, code, error] =
             ["state", "iss", "code", "error"].map(|name| single_parameter(visited, name));
         if state?.is_none_or(|state| state != self.state) {
-            let why = "somebody came back who was not sent from here (`state`)";
+            let why = "the browser returned with another `state` than it was sent with";
             return Err(LoginFault::Unsafe(why.to_owned()));
         }
         let issuer = issuer?;
@@ -193,7 +193,7 @@ impl LoginFlow {
             return Err(LoginFault::Refused(if known {
                 visible_text(&error)
             } else {
-                "nobody knows by whom".to_owned()
+                "by an unknown issuer".to_owned()
             }));
         }
         let code = code?.unwrap_or_default();
@@ -240,7 +240,7 @@ fn check_metadata(metadata: &AuthorizationMetadata, server: &Url) -> Result<(), 
     }
     let methods = metadata.code_challenge_methods_supported.as_deref().unwrap_or_default();
     if !methods.iter().any(|method| method == "S256") {
-        let why = "whoever lets users in does not protect codes on their way (PKCE with S256)";
+        let why = "the authorization server does not protect codes in transit (PKCE with S256)";
         return Err(LoginFault::Unsafe(why.to_owned()));
     }
     Ok(())
@@ -301,7 +301,7 @@ fn single_parameter(url: &Url, name: &str) -> Result<Option<String>, LoginFault>
     let value = values.next();
     match values.next() {
         None => Ok(value),
-        Some(_) => Err(LoginFault::Unsafe(format!("somebody came back with two values for `{name}`"))),
+        Some(_) => Err(LoginFault::Unsafe(format!("the browser returned with two values for `{name}`"))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! OAuth 2.1 authorization for HTTP servers, as the protocol specifies it.
 
-mod auth_hint;
+mod auth_fault;
 mod credential_store;
 mod http_client;
 mod http_post;
@@ -14,7 +14,8 @@ mod token_store;
 use std::fmt;
 use std::sync::Arc;
 
-pub(crate) use auth_hint::AuthHint;
+pub(crate) use auth_fault::ServerAuth;
+pub use auth_fault::{AuthFault, AuthRejection};
 pub(crate) use http_client::AuthorizedHttpClient;
 pub use login::{BrowserOpener, LoginFault, LoginOutcome, login, logout};
 pub(crate) use token_provider::TokenProvider;

@@ -25,7 +25,7 @@ impl PrivateFileDir {
         let directory = Self(rustix::fs::open(path, flags, Mode::empty())?);
         let stat = rustix::fs::fstat(&directory.0)?;
         if stat.st_uid != rustix::process::geteuid().as_raw() {
-            return Err(io::Error::other("the directory is somebody else's"));
+            return Err(io::Error::other("the directory belongs to another user"));
         }
         if stat.st_mode & 0o022 != 0 {
             return Err(io::Error::other("others may write into the directory"));
@@ -93,7 +93,7 @@ fn check_private(file: &OwnedFd) -> io::Result<()> {
         return Err(io::Error::other("it is no regular file"));
     }
     if stat.st_uid != rustix::process::geteuid().as_raw() {
-        return Err(io::Error::other("it is somebody else's"));
+        return Err(io::Error::other("it belongs to another user"));
     }
     if stat.st_mode & 0o077 != 0 {
         return Err(io::Error::other("others may read it or write to it: `chmod 600` it, or log in anew"));

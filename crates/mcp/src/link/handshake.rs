@@ -151,7 +151,7 @@ mod tests {
                 output.write_all(format!("{said}\n").as_bytes()).await.unwrap();
             }
         });
-        let client = ClientProfile { server: "slow".to_owned(), roots: Vec::new(), elicitor: None };
+        let client = ClientProfile { server: "slow".to_owned(), ..ClientProfile::default() };
         match RmcpLink::connect_program(client, ends.output, ends.input).await {
             Ok(link) => link.about().protocol.clone(),
             Err(trouble) => trouble.to_string(),

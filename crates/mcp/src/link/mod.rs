@@ -29,9 +29,9 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use serde_json::{Map, Value};
 use tokio::net::unix::pipe;
 use tokio::sync::{Notify, watch};
-use tool::BoxFuture;
+use tool::{BoxFuture, ErrorHints};
 
-use crate::auth::{AuthHint, AuthorizedHttpClient};
+use crate::auth::{AuthorizedHttpClient, ServerAuth};
 use crate::elicitation::Elicitor;
 use crate::json_limits::{LONGEST_MESSAGE, UNREAD_MESSAGE_CODE};
 use crate::peer::{CallAnswer, CallProgress, ListPage, ListedTool, PeerError, ServerDescription, ServerPeer};
@@ -70,11 +70,12 @@ pub(crate) struct ServerPipes {
 }
 
 /// Our profile for a server, and the handler of its questions.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct ClientProfile {
     pub(crate) server: String,
     pub(crate) roots: Vec<String>,
     pub(crate) elicitor: Option<Arc<dyn Elicitor>>,
+    pub(crate) hints: ErrorHints,
 }
 
 /// A connected server.
@@ -90,7 +91,7 @@ pub(crate) struct RmcpLink {
 
 /// Translates transport errors, with the hints of this transport.
 struct LinkErrors {
-    auth_hint: AuthHint,
+    auth: ServerAuth,
     stdio_link: Arc<StdioLink>,
 }
 
@@ -126,7 +127,7 @@ impl LinkErrors {
     }
 
     fn transport_error(&self, error: &DynamicTransportError) -> PeerError {
-        match (self.auth_hint.hint_for(&*error.error), self.stdio_link.cut_reason()) {
+        match (self.auth.explain(&*error.error), self.stdio_link.cut_reason()) {
             (Some(why), _) => PeerError::Unauthorized(why),
             (None, Some(why)) => PeerError::ProtocolViolation(why),
             (None, None) => PeerError::Gone(from_rmcp::error_chain(error)),
@@ -165,7 +166,7 @@ impl RmcpLink {
     ) -> Result<Self, PeerError> {
         let stdio_link = Arc::<StdioLink>::default();
         let (output, input) = stdio_link.wrap(output, input);
-        let errors = LinkErrors { auth_hint: AuthHint::default(), stdio_link };
+        let errors = LinkErrors { auth: ServerAuth::default(), stdio_link };
         let transport = AsyncRwTransport::new(output, input).with_max_line_length(LONGEST_MESSAGE);
         let handshakes = ReusableTransport::new(transport);
         let handler = Arc::new(ServerMessageHandler::new(client));
@@ -190,8 +191,8 @@ impl RmcpLink {
 
     /// Connects to a server behind a URL.
     pub(crate) async fn connect_http(client: ClientProfile, http: &HttpTransport) -> Result<Self, PeerError> {
-        let auth_hint = AuthHint::for_server(&client.server, http);
-        let token_provider = auth_hint.token_provider(http).map_err(PeerError::Gone)?;
+        let auth = ServerAuth::for_server(&client.server, http, client.hints.clone());
+        let token_provider = auth.token_provider(http).map_err(PeerError::Gone)?;
         let handler = Arc::new(ServerMessageHandler::new(client));
         let http_client = AuthorizedHttpClient::new(&http.url, token_provider).map_err(PeerError::Gone)?;
         let config = transport_config(http)?;
@@ -204,13 +205,13 @@ impl RmcpLink {
         if let Err(ClientInitializeError::ExpectedInitResult(_)) = running {
             running = serve(ClientLifecycleMode::Initialize).await;
         }
-        let errors = LinkErrors { auth_hint, stdio_link: Arc::default() };
+        let errors = LinkErrors { auth, stdio_link: Arc::default() };
         Self::from_running(handler, running.map_err(|error| errors.initialize_error(error))?, errors).await
     }
 
     /// Returns the authorization challenge of a server to an unauthenticated request, if there is one.
     pub(crate) async fn auth_challenge(http: &HttpTransport) -> Option<String> {
-        let client = ClientProfile { server: String::new(), roots: Vec::new(), elicitor: None };
+        let client = ClientProfile::default();
         let http_client = AuthorizedHttpClient::new(&http.url, None).ok()?;
         let transport = StreamableHttpClientTransport::with_client(http_client, transport_config(http).ok()?);
         let running =
@@ -328,7 +329,7 @@ impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         let Some(id) = self.request.take() else { return };
         let params =
-            CancelledNotificationParam::new(Some(id), Some("nobody waits for it any more".to_owned()));
+            CancelledNotificationParam::new(Some(id), Some("the caller no longer waits for it".to_owned()));
         let (peer, notification) = (self.peer.clone(), CancelledNotification::new(params));
         if tokio::runtime::Handle::try_current().is_ok() {
             crate::background_task::spawn(async move {
@@ -342,7 +343,7 @@ impl Drop for CancelOnDrop<'_> {
 fn transport_config(http: &HttpTransport) -> Result<StreamableHttpClientTransportConfig, PeerError> {
     let mut headers = HashMap::new();
     for (name, value) in &http.headers {
-        let unnamed = |_| PeerError::Gone(format!("`{name}` is no name for a header"));
+        let unnamed = |_| PeerError::Gone(format!("`{name}` is not a header name"));
         let unsent = |_| PeerError::Gone(format!("the header `{name}` has a value that cannot be sent"));
         let value = value.parse::<http::HeaderValue>().map_err(unsent)?;
         headers.insert(name.parse::<http::HeaderName>().map_err(unnamed)?, value);

@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(heard(b"{}\n[]\nwords \xff\n").await, ("{}\n[]\nwords \u{fffd}\n".to_owned(), None));
         let (text, why) = heard(b"{}\n{\"a\": \"\xff\"}\n{}\n").await;
         assert_eq!(text, "{}\n{\"a\": \"");
-        assert_eq!(why.as_deref(), Some("it answers with what is not UTF-8"));
+        assert_eq!(why.as_deref(), Some("its answer is not UTF-8"));
     }
 
     #[tokio::test(start_paused = true)]

@@ -68,7 +68,7 @@ impl CallDriver<'_> {
                     () = self.context.ct.cancelled() => {
                         drop(running);
                         await_withdrawal(open_request).await;
-                        return Err(ErrorData::internal_error("the call was given up", None));
+                        return Err(ErrorData::internal_error("the call was cancelled", None));
                     }
                 },
             };
@@ -109,7 +109,7 @@ impl CallDriver<'_> {
         let answers: BTreeMap<String, Value> =
             inputs.into_iter().filter(|(name, _)| batch.requests.contains_key(name)).collect();
         if let Some((name, _)) = answers.iter().find(|(_, answer)| !answer.is_object()) {
-            let why = format!("the input response `{name}` is no object");
+            let why = format!("the input response `{name}` is not an object");
             return Err(ErrorData::invalid_params(why, None));
         }
         let _nobody_waits = batch.answer.send(answers);

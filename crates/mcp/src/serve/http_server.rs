@@ -133,7 +133,7 @@ impl HttpServerState {
     async fn answer_request(&self, request: Request<Incoming>, limited: &LimitedConnection) -> HttpReply {
         let (mut head, body) = request.into_parts();
         if let Err(refusal) = self.guard.admit(&head) {
-            tracing::warn!(?refusal, "somebody was not let in");
+            tracing::warn!(?refusal, "a request was rejected");
             return refusal_reply(refusal);
         }
         if !limited.take_slot() {

@@ -232,7 +232,7 @@ pub struct FeatureRequest {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FeatureFault {
     /// The host does not have the feature.
-    #[error("there is nothing of the kind here")]
+    #[error("this server does not have that feature")]
     NoSuchMethod,
     /// The resource does not exist.
     #[error("there is no resource `{uri}`")]

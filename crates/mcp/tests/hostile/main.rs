@@ -69,11 +69,11 @@ async fn a_failed_start_reports_its_cause_in_time() {
     let rows = [
         ("mute", "has not started within 3 s"),
         ("mute-list", "has not started within 3 s"),
-        ("deep-schema", "deep in one another"),
+        ("deep-schema", "levels deep"),
         ("wrong-id-start", "conflict initialized response id"),
         ("dies-at-start", "these are my last words"),
         ("dies-in-list", "these are my last words"),
-        ("same-cursor", "goes round in a circle"),
+        ("same-cursor", "repeats a cursor"),
         ("endless-cursor", "more than 200 pages"),
     ];
     for (mode, words) in rows {
@@ -95,7 +95,7 @@ async fn a_call_that_is_not_answered_ends() {
     let rows = [
         ("mute-call", "timed out"),
         ("long-line", "timed out"),
-        ("dies-in-call", "nobody knows whether it did what was asked"),
+        ("dies-in-call", "it is unknown whether it did what was asked"),
         ("long-line-answer", ""),
     ];
     for (mode, words) in rows {
@@ -111,9 +111,9 @@ async fn an_unreadable_answer_is_reported_at_once() {
     let rows = [
         ("big-answer", "more than 16 MiB"),
         ("many-values", "more than 250000 values"),
-        ("deep", "deep in one another"),
+        ("deep", "levels deep"),
         ("not-utf8", "not UTF-8"),
-        ("half", "half a character"),
+        ("half", "lone surrogate"),
         ("batch", "several messages at once"),
         ("never-reads", "read"),
     ];

@@ -13,7 +13,7 @@ It speaks the older era (2025-11-25) and has one tool, `echo`, that says its `te
     not-utf8          answers a call with a text that is not UTF-8
     half              answers a call with half a character
     batch             answers a call with a list of messages
-    odd-block         answers a call with a text and a block of a kind that nobody knows
+    odd-block         answers a call with a text and a block of an unknown kind
     long-words        five pages of 100 tools, each with words of 150 kB and a small schema
     never-reads       from the first call on, asks whether we are there, and does not read the answers
     unknown           requests and notifications of its own that no revision has, before each answer
@@ -33,7 +33,7 @@ It speaks the older era (2025-11-25) and has one tool, `echo`, that says its `te
     many-tools        10,000 tools in one page
     same-cursor       a list whose next page is always the same
     endless-cursor    a list that always has a next page, each with another cursor
-    wrong-ids         from the list of tools on, answers to what nobody asked, before and after each right one; each
+    wrong-ids         from the list of tools on, unrequested answers, before and after each right one; each
                       right one twice
     wrong-id-start    answers `initialize` as if something else had been asked
     same-names        three tools of one name, each described differently
@@ -48,9 +48,9 @@ It speaks the older era (2025-11-25) and has one tool, `echo`, that says its `te
     asks-password     asks for a password before it answers a call; the answer says what it got
     asks-name         asks for a name before it answers a call; the answer says what it got
     asks-often        asks for a name 15 times before it answers a call; the answer says what it got
-    hidden            descriptions with escapes, bidirectional overrides and tags that nobody sees
+    hidden            descriptions with escapes, bidirectional overrides and invisible tags
     bad-shapes        `tools/list` with tools that have no name, no schema, a number for a schema, and `echo`
-    bad-version       answers `initialize` with a revision that nobody knows
+    bad-version       answers `initialize` with an unknown revision
 """
 
 import json
@@ -66,7 +66,7 @@ MODE = sys.argv[1] if len(sys.argv) > 1 else "honest"
 VERSION = "2025-11-25"
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 ECHO = {"name": "echo", "description": "Says it back.", "inputSchema": TEXT, "annotations": {"readOnlyHint": True}}
-# Answers that nobody can read, from their beginning and their end.
+# Unreadable answers, from their beginning and their end.
 BROKEN = {
     "many-values": lambda before, after: before + b"{}," * 4_000_000 + b"{}" + after,
     "not-utf8": lambda before, after: before + b'{"type":"text","text":"\xff"}' + after,
@@ -109,7 +109,7 @@ def answer_twice(answer):
         send({"id": wrong, "result": {"tools": [], "content": [{"type": "text", "text": "wrong"}]}})
     send(answer)
     send(answer)
-    send({"id": 424242, "error": {"code": -32000, "message": "nobody asked"}})
+    send({"id": 424242, "error": {"code": -32000, "message": "not requested"}})
 
 
 def tools():
@@ -150,13 +150,13 @@ def tools():
 
 
 def trap():
-    """A URL on which nothing is served; whoever comes is noted."""
+    """A URL on which nothing is served; requests are recorded."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def watch():
         while True:
             listener.accept()[0].close()
-            sys.stderr.write("SOMEBODY CAME\n")
+            sys.stderr.write("CONNECTED\n")
             sys.stderr.flush()
 
     threading.Thread(target=watch, daemon=True).start()
@@ -271,7 +271,7 @@ def reply(answer):
         garbage()
     if MODE == "unknown":
         send({"id": f"u-{answer['id']}", "method": "tools/steal", "params": {"all": True}})
-        send({"method": "notifications/nobody/knows", "params": {}})
+        send({"method": "notifications/unknown", "params": {}})
         send({"method": "notifications/message", "params": {"level": "shouting", "data": None}})
     if MODE == "wrong-ids" and "protocolVersion" not in answer["result"]:
         answer_twice(answer)

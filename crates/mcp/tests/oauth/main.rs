@@ -17,7 +17,7 @@ use oauth_server::{LoggedInBrowser, OAuthTestServer, call_echo, token_file};
 async fn a_user_logs_in_once() {
     let place = OAuthTestServer::new("honest");
     let why = call_echo(place.config()).await;
-    assert_eq!(why, "cannot be used: it wants to know who you are: run `toolgate mcp login o`");
+    assert_eq!(why, "cannot be used: it requires authentication: the user must log in");
     let logged_in = login(&place.config(), &LoggedInBrowser::default()).await.unwrap();
     assert_eq!(
         (logged_in.issuer.as_str(), &*logged_in.scopes),
@@ -41,7 +41,7 @@ async fn a_user_logs_in_once() {
         }
     }
     logout(&place.config()).await.unwrap();
-    assert!(call_echo(place.config()).await.contains("toolgate mcp login o"));
+    assert!(call_echo(place.config()).await.contains("the user must log in"));
 }
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn a_rejected_refresh_token_is_not_sent_again() {
     let place = OAuthTestServer::new("invalid-grant");
     login(&place.config(), &LoggedInBrowser::default()).await.unwrap();
     for _ in 0..3 {
-        assert!(call_echo(place.config()).await.contains("toolgate mcp login o"));
+        assert!(call_echo(place.config()).await.contains("the user must log in"));
     }
     assert_eq!(place.refresh_count().await, 1);
 }
@@ -82,7 +82,7 @@ async fn tokens_survive_a_failed_renewal() {
     let place = OAuthTestServer::new("refresh-down");
     login(&place.config(), &LoggedInBrowser::default()).await.unwrap();
     let why = call_echo(place.config()).await;
-    assert!(!why.contains("toolgate mcp login") && why.starts_with("cannot be used"), "{why}");
+    assert!(!why.contains("must log in") && why.starts_with("cannot be used"), "{why}");
     assert!(place.refresh_count().await <= 8, "{}", place.refresh_count().await);
     assert!(std::fs::exists(token_file(&place.token_dir())).unwrap());
 }
@@ -93,7 +93,7 @@ async fn missing_scopes_are_requested_at_the_next_login() {
     let browser = LoggedInBrowser::default();
     login(&place.config(), &browser).await.unwrap();
     let said = call_echo(place.config()).await;
-    assert!(said.contains("wants more rights than it was given: run `toolgate mcp login o`"), "{said}");
+    assert!(said.contains("requires more rights than it was given: the user must log in"), "{said}");
     login(&place.config(), &browser).await.unwrap();
     let pages = place.requests_to("/authorize").await;
     assert_eq!(pages[1]["form"]["scope"], "tools offline_access admin");
@@ -127,7 +127,7 @@ async fn a_mismatched_callback_is_rejected() {
 async fn a_refusal_is_shown_without_control_characters() {
     let place = OAuthTestServer::new("denied");
     let fault = login(&place.config(), &LoggedInBrowser::default()).await.unwrap_err();
-    assert_eq!(fault.to_string(), "it was refused: access_denied[2J");
+    assert_eq!(fault.to_string(), "the authorization server refused the login: access_denied[2J");
 }
 
 #[tokio::test]
@@ -165,7 +165,7 @@ async fn tokens_are_bound_to_the_server_url() {
     let ServerTransport::Http(http) = place.config().transport else { panic!() };
     let http = HttpTransport { url: format!("{}/mcp", elsewhere.base), ..http };
     let why = call_echo(McpServerConfig::new("o", ServerTransport::Http(http))).await;
-    assert!(why.contains("toolgate mcp login o"), "{why}");
+    assert!(why.contains("the user must log in"), "{why}");
     let shown = elsewhere.requests_to("/mcp").await;
     assert!(!shown.is_empty() && shown.iter().all(|one| one["headers"]["authorization"].is_null()));
 }
@@ -179,8 +179,5 @@ async fn login_over_plain_http_is_refused() {
         ServerTransport::Http(HttpTransport { url: "http://192.0.2.1/mcp".to_owned(), ..http }),
     );
     let fault = login(&server, &LoggedInBrowser::default()).await.unwrap_err();
-    assert_eq!(
-        fault.to_string(),
-        "nobody logs in to `o`: its address is neither `https` nor on this machine"
-    );
+    assert_eq!(fault.to_string(), "`o` has no login: its address is neither `https` nor on this machine");
 }

@@ -22,13 +22,13 @@ users in. `/log` tells what was asked: method, path, headers and form of each re
     wrong-state       the browser comes back with another `state`
     no-state          ... with none
     two-codes         ... with two codes
-    wrong-iss         ... from somebody else
+    wrong-iss         ... from another issuer
     denied            ... with an error, and escapes in what is said about it
     metadata-ip       what lets users in is at an address of the cloud's metadata
-    metadata-elsewhere  sends whoever asks who lets users in to another origin
+    metadata-elsewhere  redirects the request for metadata to another origin
     metadata-big      says 20 MB about who lets users in
     other-resource    says that tokens are for another server
-    moved             sends whoever comes to `/mcp` to another origin
+    moved             redirects `/mcp` to another origin
     odd-metadata      as `short`, and only the answer to a POST says where to look for who lets users in, and that
                       tokens are for all that is there
     slow-refresh      as `short`, and renewing takes half a second
@@ -217,7 +217,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Other(Handler):
-    """Another origin. Whoever comes is noted."""
+    """Another origin. Requests are recorded."""
 
     def handle_one(self, method, body):
         headers = {name.lower(): value for name, value in self.headers.items()}

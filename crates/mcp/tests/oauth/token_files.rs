@@ -62,7 +62,7 @@ async fn a_corrupt_token_file_requires_a_new_login() {
     login(&place.config(), &LoggedInBrowser::default()).await.unwrap();
     fs::write(token_file(&place.token_dir()), "{\"half\":").unwrap();
     let why = call_echo(place.config()).await;
-    assert!(why.contains("toolgate mcp login o"), "{why}");
+    assert!(why.contains("the user must log in"), "{why}");
 }
 
 #[tokio::test]

@@ -20,8 +20,8 @@ fn gate(sandbox: SandboxPolicy) -> Gate {
 
 const DENIED: &str = "`/w/.env` may not be read: the deny-read rule `**/.env` covers it";
 const BELOW_DENIED: &str = "`/w/.env/x` may not be read: the deny-read rule `**/.env` covers it";
-const OUTSIDE: &str = "`/wx/a` is outside the readable roots (`/real/w`, `/real/w/inner`, `/lib`); only the user can add one, with `files.read_roots` in their own configuration or `--read-root`";
-const SYSTEM: &str = "`/proc/a` may not be changed: it lies outside the writable roots (`/w`); only the user can change that, with `confinement.writable` in their own configuration or `--writable`";
+const OUTSIDE: &str = "`/wx/a` is outside the readable roots (`/real/w`, `/real/w/inner`, `/lib`)";
+const SYSTEM: &str = "`/proc/a` may not be changed: it lies outside the writable roots (`/w`)";
 
 fn effect_of(argv: &[&str]) -> Effect {
     let argv = argv.iter().map(|&word| word.to_owned()).collect();
@@ -123,12 +123,12 @@ fn a_permit_runs_only_what_was_stated() {
         Err(denial) => denial.to_string(),
     };
     let long = format!("git {}", "x".repeat(200));
-    let cut = format!("`git {}…` is not what this call was permitted to run", "x".repeat(96));
+    let cut = format!("`git {}…` may not be run: the call did not state it beforehand", "x".repeat(96));
     for (line, expected) in [
         ("git status -s", "ok"),
-        ("git status", "`git status` is not what this call was permitted to run"),
-        ("git status -s -s", "`git status -s -s` is not what this call was permitted to run"),
-        ("", "`` is not what this call was permitted to run"),
+        ("git status", "`git status` may not be run: the call did not state it beforehand"),
+        ("git status -s -s", "`git status -s -s` may not be run: the call did not state it beforehand"),
+        ("", "`` may not be run: the call did not state it beforehand"),
         (&long, &cut),
     ] {
         assert_eq!(said(&run, line), expected, "{line}");

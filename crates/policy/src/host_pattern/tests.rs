@@ -75,13 +75,13 @@ fn rejects_text_that_is_no_host() {
 fn faults_name_the_problem() {
     for (text, why) in [
         ("https://example.org", "what follows `:` is a port from 1 to 65535"),
-        ("*", "`*` stands only before a whole name, and for hosts below it"),
+        ("*", "`*` may only stand before a whole name, for the hosts below it"),
         ("a_b.org", "a name is letters, digits and hyphens between dots, in its ASCII spelling"),
-        ("127.1", "it ends like an address and is none"),
+        ("127.1", "it looks like an IP address but is not one"),
     ] {
         let e_g = "write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`";
         let said = text.parse::<HostPattern>().unwrap_err().to_string();
-        assert_eq!(said, format!("`{text}` is no host: {why}; {e_g}"));
+        assert_eq!(said, format!("`{text}` is not a host: {why}; {e_g}"));
     }
 }
 

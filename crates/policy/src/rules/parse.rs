@@ -145,7 +145,8 @@ fn check_constraints(
     }
     let decided = || fields.get("decision").map_or_else(|| fields.span.clone(), Spanned::span);
     if access == Some(PathAccess::Read) && decision == RuleDecision::Ask {
-        let why = "nobody is asked about reading a path: write \"forbid\", or \"allow\" to make it readable";
+        let why =
+            "reading a path never causes a question: write \"forbid\", or \"allow\" to make it readable";
         return Err(fields.fault(&decided(), why));
     }
     if fields.source.layer == RuleLayer::Project && decision == RuleDecision::Allow {

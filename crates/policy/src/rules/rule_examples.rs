@@ -38,7 +38,7 @@ pub(super) fn run_examples(
         for example in value.get_ref().as_array().ok_or_else(not)? {
             let (text, matches) = evaluate_example(fields, rule, list, example)?;
             let fault = match matches {
-                Err(why) => Some(format!("`{}` is no example: {why}", text.escape_debug())),
+                Err(why) => Some(format!("`{}` is not an example: {why}", text.escape_debug())),
                 Ok(matches) if matches == expected => None,
                 Ok(true) => {
                     Some(format!("`{}` is in `not_match`, but the rule matches it", text.escape_debug()))

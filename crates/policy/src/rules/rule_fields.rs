@@ -119,7 +119,7 @@ impl<'a> RuleFields<'a> {
                 };
                 let span = self.get("decision").map_or_else(|| self.span.clone(), Spanned::span);
                 let text = text.escape_debug();
-                Err(self.fault(&span, format!("`{text}` is no decision: {DECISION_CHOICES}{meant}")))
+                Err(self.fault(&span, format!("`{text}` is not a decision: {DECISION_CHOICES}{meant}")))
             }
         }
     }

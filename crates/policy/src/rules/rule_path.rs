@@ -46,7 +46,7 @@ impl RulePath {
             }
             _ if below.is_some_and(is_upwards) => "behind `~/` there is no `..`; write the path from `/`",
             _ if below.is_none() && !text.starts_with('/') && base.is_none() => {
-                "nobody knows where a relative path starts from in a file that is not a project's; write `/…` or \
+                "a relative path has no base directory in a file that is not a project's; write `/…` or \
                  `~/…`, or `**/…` where reading is forbidden"
             }
             _ => return Ok(Self::from_plain_path(text, below, base)),

@@ -53,7 +53,7 @@ fn parse_access(fields: &RuleFields<'_>) -> Result<PathAccess, RuleFault> {
         None | Some("write") => Ok(PathAccess::Write),
         Some("read") => Ok(PathAccess::Read),
         Some(other) => {
-            let why = format!("`{}` is no access: write \"read\" or \"write\"", other.escape_debug());
+            let why = format!("`{}` is not an access: write \"read\" or \"write\"", other.escape_debug());
             Err(fields.fault(&fields.key_span("access"), why))
         }
     }

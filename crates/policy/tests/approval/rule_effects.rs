@@ -100,7 +100,7 @@ fn the_strictest_rule_wins_and_covers_no_more_than_it_says() {
 
 /// A command that may be the subject of an ask- or forbid-rule is asked about.
 #[test]
-fn nobody_gets_round_a_rule_by_writing_a_command_otherwise() {
+fn a_rule_also_covers_other_spellings_of_a_command() {
     for (rule, lines, expected) in [
         (NO_PUSH, "git --attr-source HEAD push|git -c ALIAS.p=push p|git -c Alias.P=push P", "forbid"),
         (NO_PUSH, "git -c alias.a=b -c alias.b=push a|env -a x git push|alias g=git; g push", "forbid"),

@@ -29,7 +29,7 @@ fn an_unknown_option_makes_nothing_read_only() {
 }
 
 #[test]
-fn a_word_that_nobody_knows_never_makes_it_better() {
+fn an_unknown_word_never_lowers_the_risk() {
     let rank = |is| match is {
         CommandRisk::ReadOnly => 0,
         CommandRisk::Ordinary | CommandRisk::Risky(_) => 1,

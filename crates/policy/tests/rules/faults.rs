@@ -58,10 +58,10 @@ fn faults_in_keys_and_decisions() {
     rules.toml:2:1: a rule has no `patern`; did you mean `pattern`?
     rules.toml:2:1: a rule has no `colour`; there are `pattern`, `exact`, `path`, `access`, `tool`, `host`, `decision`, `reason`, `unsandboxed`, `match`, `not_match`
     rules.toml:1:1: the rule has no `decision`: write "allow", "ask" or "forbid"
-    rules.toml:3:12: `deny` is no decision: write "allow", "ask" or "forbid"; did you mean "forbid"?
-    rules.toml:3:12: `prompt` is no decision: write "allow", "ask" or "forbid"; did you mean "ask"?
-    rules.toml:3:12: `Allow` is no decision: write "allow", "ask" or "forbid"; did you mean "allow"?
-    rules.toml:3:12: `perhaps` is no decision: write "allow", "ask" or "forbid"
+    rules.toml:3:12: `deny` is not a decision: write "allow", "ask" or "forbid"; did you mean "forbid"?
+    rules.toml:3:12: `prompt` is not a decision: write "allow", "ask" or "forbid"; did you mean "ask"?
+    rules.toml:3:12: `Allow` is not a decision: write "allow", "ask" or "forbid"; did you mean "allow"?
+    rules.toml:3:12: `perhaps` is not a decision: write "allow", "ask" or "forbid"
     rules.toml:3:12: `decision` must be a text, e.g. `decision = "…"`
     rules.toml:1:1: the rule is about nothing: it needs `pattern`, `path`, `tool` or `host`
     rules.toml:3:1: a rule is about one thing, and this one has `tool` and `host`: make two of it
@@ -140,22 +140,22 @@ fn faults_in_paths_tools_and_hosts() {
     rules.toml:3:8: `path` is an empty list, so the rule is about nothing
     rules.toml:3:15: `path` must be a text or a list of texts
     rules.toml:3:8: ` /a`: it begins or ends with a blank
-    rules.toml:3:8: `notes`: nobody knows where a relative path starts from in a file that is not a project's; write `/…` or `~/…`, or `**/…` where reading is forbidden
+    rules.toml:3:8: `notes`: a relative path has no base directory in a file that is not a project's; write `/…` or `~/…`, or `**/…` where reading is forbidden
     rules.toml:3:8: `$HOME/x`: variables are not expanded; write the path, or `~/…`
     rules.toml:3:8: `~`: only `~/…` is known, your own home
     rules.toml:3:8: `~root/x`: only `~/…` is known, your own home
     rules.toml:3:8: `~/../x`: behind `~/` there is no `..`; write the path from `/`
     rules.toml:3:8: `/a/*.md`: only where reading is forbidden may a path have wildcards; name a directory, all below it is meant
     rules.toml:3:8: `/a\0`: it holds a NUL, which no path can
-    rules.toml:4:1: `execute` is no access: write "read" or "write"
-    rules.toml:2:12: nobody is asked about reading a path: write "forbid", or "allow" to make it readable
+    rules.toml:4:1: `execute` is not an access: write "read" or "write"
+    rules.toml:2:12: reading a path never causes a question: write "forbid", or "allow" to make it readable
     rules.toml:4:18: `a[`: unclosed character class; missing ']'
     rules.toml:4:8: `../*.pem`: `.` and `..` are not resolved; write the path from `/` or `~/`, or a glob
     rules.toml:4:8: `/a/*`: only where reading is forbidden may a path have wildcards; name a directory, all below it is meant
     rules.toml:4:1: `access` belongs to a rule with a `path`
     rules.toml:3:8: ``: it is empty; write a tool's name, e.g. `mcp__github__*`
     rules.toml:3:14: `b c`: a tool's name has letters, digits, `_`, `-` and the like, and no blanks
-    rules.toml:3:14: `https://b` is no host: what follows `:` is a port from 1 to 65535; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`
+    rules.toml:3:14: `https://b` is not a host: what follows `:` is a port from 1 to 65535; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`
     rules.toml:3:8: `host` must be a text or a list of texts
     "#);
 }
@@ -199,14 +199,14 @@ fn faults_in_examples() {
     rules.toml:4:9: `match` must be a list of examples, e.g. `match = ["git push"]`
     rules.toml:4:10: an example in `match` is a text or a list of words
     rules.toml:4:18: an example in `match` is a text or a list of words
-    rules.toml:4:10: `git push | cat` is no example: it must be one plain command, without variables, pipes and redirections; or a list of words
-    rules.toml:4:10: `git push $branch` is no example: the value of this variable might run a command; write a list of words instead
-    rules.toml:4:10: `X=1 git push` is no example: it must be one plain command, without variables, pipes and redirections; or a list of words
-    rules.toml:4:10: `git push > log` is no example: it must be one plain command, without variables, pipes and redirections; or a list of words
-    rules.toml:4:10: `git push (` is no example: something that is not understood; write a list of words instead
-    rules.toml:4:10: `` is no example: it must be one plain command, without variables, pipes and redirections; or a list of words
+    rules.toml:4:10: `git push | cat` is not an example: it must be one plain command, without variables, pipes and redirections; or a list of words
+    rules.toml:4:10: `git push $branch` is not an example: the value of this variable might run a command; write a list of words instead
+    rules.toml:4:10: `X=1 git push` is not an example: it must be one plain command, without variables, pipes and redirections; or a list of words
+    rules.toml:4:10: `git push > log` is not an example: it must be one plain command, without variables, pipes and redirections; or a list of words
+    rules.toml:4:10: `git push (` is not an example: something that is not understood; write a list of words instead
+    rules.toml:4:10: `` is not an example: it must be one plain command, without variables, pipes and redirections; or a list of words
     rules.toml:4:10: `` is in `match`, but the rule does not match it
-    rules.toml:4:10: `git \"push\"\nls` is no example: it must be one plain command, without variables, pipes and redirections; or a list of words
+    rules.toml:4:10: `git \"push\"\nls` is not an example: it must be one plain command, without variables, pipes and redirections; or a list of words
     "#);
     let others = [
         "tool = \"a*\"\ndecision = \"ask\"\nmatch = [\"ab\", \"b\"]",
@@ -220,7 +220,7 @@ fn faults_in_examples() {
     rules.toml:4:16: `b` is in `match`, but the rule does not match it
     rules.toml:4:10: an example in `match` is a text
     rules.toml:5:23: `x.a.org:443` is in `not_match`, but the rule matches it
-    rules.toml:4:10: `https://a.org` is no example: `https://a.org` is no host: what follows `:` is a port from 1 to 65535; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`
+    rules.toml:4:10: `https://a.org` is not an example: `https://a.org` is not a host: what follows `:` is a port from 1 to 65535; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`
     rules.toml:5:22: `~/a/../a` is in `not_match`, but the rule matches it
     rules.toml:5:30: `/y/x` is in `match`, but the rule does not match it
     ");

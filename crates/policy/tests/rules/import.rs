@@ -22,7 +22,7 @@ fn of_claude(text: &str) -> Result<ImportedRules, RuleFault> {
 fn checked(imported: &ImportedRules) -> String {
     assert_eq!(read(&imported.text).len(), imported.rules);
     let own = |line: &&str| {
-        !line.starts_with("# Made of")
+        !line.starts_with("# Imported from")
             && !line.starts_with("# A command")
             && *line != "# says `unsandboxed = true`."
     };
@@ -141,7 +141,7 @@ prefix_rule(pattern=["s
     # - line 23: an example was left out: `o x` is in `not_match`, but the rule matches it
     # - line 24: not understood, and not carried over: prefix_rule(pattern=["p"], **{})
     # - line 25: not carried over: which ports `socks5_tcp` allows is not known
-    # - line 26: not carried over: `https://a.org` is no host: what follows `:` is a port from 1 to 65535; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`
+    # - line 26: not carried over: `https://a.org` is not a host: what follows `:` is a port from 1 to 65535; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`
     # - line 27: not carried over: `host` and `protocol` must be texts
     # - line 28: `print(…)` is not carried over: it is no rule
     # - line 29: not understood, and not carried over: prefix_rule(pattern=["q"]); prefix_rule(pattern=["r"])
@@ -159,7 +159,7 @@ prefix_rule(pattern=["s
         assert!(of_codex(text).unwrap_err().why.contains("another meaning"), "{text}");
     }
     let json = of_codex("\n{\"permissions\": {}}").unwrap_err().to_string();
-    insta::assert_snapshot!(json, @"default.rules: it looks like JSON, as Claude Code's settings are: try `toolgate policy import claude`");
+    insta::assert_snapshot!(json, @"default.rules: it looks like JSON, as Claude Code's settings are");
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn unsupported_claude_permissions_are_noted() {
         "additionalDirectories": ["../docs", "docs"]
       }
     }"#;
-    insta::assert_snapshot!(checked(&of_claude(text).unwrap()), @r#"
+    insta::assert_snapshot!(checked(&of_claude(text).unwrap()), @"
     #
     # What is not as it was there:
     # - permissions.allow[0]: `Bash` is not carried over: it allows everything; say what is to be allowed
@@ -304,8 +304,8 @@ fn unsupported_claude_permissions_are_noted() {
     # - permissions.allow[7]: `Bash(:*)` is not carried over: it is not one plain command
     # - permissions.allow[8]: `Read` is not carried over: it allows everything; say what is to be allowed
     # - permissions.allow[9]: `Read(./src/**)` is not carried over: what lies in the working directory is read without a question
-    # - permissions.allow[10]: `Edit(docs/**)` is not carried over: where a project may be written is a setting: `sandbox = "workspace-write"`
-    # - permissions.allow[11]: `Edit` is not carried over: whether files may be changed is a setting: `sandbox`
+    # - permissions.allow[10]: `Edit(docs/**)` is not carried over: the sandbox policy says whether a project may be written, not a rule
+    # - permissions.allow[11]: `Edit` is not carried over: the sandbox policy says whether files may be changed, not a rule
     # - permissions.allow[12]: `Read(~/x/*.md)` is not carried over: only where reading is forbidden may a path have wildcards; name a directory, all below it is meant
     # - permissions.allow[13]: `WebSearch` is not carried over: there is no such tool here
     # - permissions.allow[14]: `WebFetch` is not carried over: there is no such tool here
@@ -315,9 +315,9 @@ fn unsupported_claude_permissions_are_noted() {
     # - permissions.allow[18]: `Read(x` is not carried over: there is no `)` at its end
     # - permissions.allow[19]: `` is not carried over: there is no such tool here
     # - permissions.allow[20]: not carried over: it is no text
-    # - permissions.ask[0]: `Read(~/x)` is not carried over: nobody is asked about reading a path, so nobody is asked because of it
+    # - permissions.ask[0]: `Read(~/x)` is not carried over: reading a path never causes a question, so it causes no question here
     # - permissions.deny[0]: `Bash(curl * | sh)` is not carried over: a `*` may only stand for all words at the end, so it is NOT forbidden here
-    # - permissions.deny[1]: `Write(docs/**)` is not carried over: only a project's own file can name a path of the project: put it into `.toolgate/rules.toml`, so it is NOT forbidden here
+    # - permissions.deny[1]: `Write(docs/**)` is not carried over: only a project's own rules can name a path of the project, so it is NOT forbidden here
     # - permissions.deny[2]: `Read(../x)` is not carried over: its path is none that rules can name, so it is NOT forbidden here
     # - permissions.deny[3]: `Read(**)` is not carried over: it would forbid to read everything, so it is NOT forbidden here
     # - permissions.deny[4]: `Read(a{b,c})` is not carried over: its path is none that rules can name, so it is NOT forbidden here
@@ -326,10 +326,10 @@ fn unsupported_claude_permissions_are_noted() {
     # - permissions.additionalDirectories[0]: `../docs` is not carried over: its path is none that rules can name
     # - permissions.additionalDirectories[1]: `docs` is not carried over: what lies in the working directory is read without a question
     # - permissions.defaultMode: not carried over: it is a setting and no rule
-    "#);
+    ");
     let told = |text: &str| of_claude(text).unwrap_err().to_string();
     insta::assert_snapshot!(told("{\"permissions\": [}"), @"settings.json:1:18: not JSON: expected value");
-    insta::assert_snapshot!(told("prefix_rule(pattern=[\"ls\"])"), @"settings.json:1:1: not JSON: expected value; it looks like Codex's rules: try `toolgate policy import codex`");
+    insta::assert_snapshot!(told("prefix_rule(pattern=[\"ls\"])"), @"settings.json:1:1: not JSON: expected value; it looks like Codex's rules");
     insta::assert_snapshot!(told("[]"), @"settings.json: it holds no settings: a `settings.json` is an object");
     insta::assert_snapshot!(told("{\"permissions\": []}"), @"settings.json: `permissions` must be an object");
     assert_eq!(of_claude("{}").unwrap().rules, 0);

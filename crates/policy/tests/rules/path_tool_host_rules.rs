@@ -97,7 +97,7 @@ not_match = ["git pull"]
     insta::assert_snapshot!(told, @"
     2 5:10 match [git push]: holds
     2 5:22 match [git pull]: `git pull` is in `match`, but the rule does not match it
-    2 5:34 match [git push $x]: `git push $x` is no example: the value of this variable might run a command; write a list of words instead
+    2 5:34 match [git push $x]: `git push $x` is not an example: the value of this variable might run a command; write a list of words instead
     2 5:49 match [/usr/bin/git push]: holds
     2 5:75 match [sudo git push]: `sudo git push` is in `match`, but the rule does not match it
     2 6:14 not_match [git pull]: holds

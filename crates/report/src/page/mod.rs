@@ -60,7 +60,7 @@ pub fn save_private(file: &Path, page: &str) -> io::Result<()> {
     let mut existing = Vec::new();
     (&file).take(PAGE_START.len() as u64).read_to_end(&mut existing)?;
     if !existing.is_empty() && existing != PAGE_START.as_bytes() {
-        return Err(io::Error::other("it is there already, and is no page of ours"));
+        return Err(io::Error::other("it is there already, and is not a page of ours"));
     }
     file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;

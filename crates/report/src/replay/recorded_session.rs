@@ -118,7 +118,9 @@ impl Approver for RecordedApprover {
         let decision = match self.0.get(call.as_str()).map(String::as_str) {
             Some(yes) if yes.starts_with("approved") => ReviewDecision::Approved,
             Some("abort") => ReviewDecision::Abort,
-            _ => ReviewDecision::Denied { note: Some("nobody said yes to this then".to_owned()) },
+            _ => ReviewDecision::Denied {
+                note: Some("this was not approved in the recorded session".to_owned()),
+            },
         };
         Box::pin(std::future::ready(decision))
     }

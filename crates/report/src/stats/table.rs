@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_charts_where_somebody_looks() {
+    fn the_table_has_charts_on_a_terminal() {
         insta::assert_snapshot!(render_sample(TableStyle::Charts(100)), @r"
         2 sessions, 1 prompt, 43 calls
 

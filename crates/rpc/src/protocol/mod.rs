@@ -32,7 +32,7 @@ pub use session::{
     SessionStartParams,
 };
 pub use tool::{
-    ContentItem, DynamicTool, ToolCallParams, ToolCallResult, ToolDescription, ToolListResult,
+    ContentItem, DenialInfo, DynamicTool, ToolCallParams, ToolCallResult, ToolDescription, ToolListResult,
     ToolRegisterParams, ToolRegisterResult, ToolUnregisterParams,
 };
 

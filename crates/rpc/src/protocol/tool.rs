@@ -113,6 +113,15 @@ pub enum ContentItem {
     },
 }
 
+/// A refusal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DenialInfo {
+    /// The reason, e.g. `outside`, `deny_read`, `may_not_write`, `may_not_connect`, `by_rule` or `unasked`.
+    pub kind: String,
+    /// The refusal in one sentence.
+    pub message: String,
+}
+
 /// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCallResult {
@@ -123,6 +132,9 @@ pub struct ToolCallResult {
     /// The kind of error, if the call failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Refusals: of the call itself, or of accesses by its command. Missing if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denials: Vec<DenialInfo>,
     /// The answer as a model reads it.
     pub content_items: Vec<ContentItem>,
     /// The answer as structured data, if the tool provides it.

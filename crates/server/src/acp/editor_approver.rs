@@ -79,7 +79,7 @@ impl EditorApprover {
 /// Lists the reasons for the question and the consequences of a yes, in Markdown.
 fn list_reasons(question: &ApprovalQuestion) -> String {
     let mut lines: Vec<String> =
-        question.reasons.iter().map(|why| format!("- {}", to_one_line(&why.describe_for_user()))).collect();
+        question.reasons.iter().map(|why| format!("- {}", to_one_line(&why.to_string()))).collect();
     if let Some(why) = &question.intent.justification {
         lines.push(format!("- the model says: {}", to_one_line(why)));
     }

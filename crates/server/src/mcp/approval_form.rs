@@ -185,7 +185,7 @@ mod tests {
           confined  nothing: it would run without the sandbox, and may do whatever you may
           yes gives run without the sandbox
 
-        The model says why, in its own words, which nobody checked:
+        The model says why, in its own words (not verified):
           │ It builds.
 
           runs      dangerous (removes files without asking) rm -rf build

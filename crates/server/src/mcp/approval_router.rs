@@ -17,8 +17,8 @@ use super::pending_questions::PendingQuestions;
 /// Time limit of a question. An unanswered question is refused, so that the next can be asked.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-const NO_ANSWER_NOTE: &str = "nobody answered: the client did not, and no `toolgate approve` runs any more";
-const TIMEOUT_NOTE: &str = "nobody answered in time";
+const NO_ANSWER_NOTE: &str = "no answer came: the client gave none, and no `toolgate approve` runs any more";
+const TIMEOUT_NOTE: &str = "no answer came in time";
 
 /// The running calls by id, and the questions for terminals.
 pub(super) struct ApprovalRouter {
@@ -86,7 +86,7 @@ impl Approver for ApprovalRouter {
 impl CallObserver for ApprovalRouter {
     fn on_event(&self, call: &CallId, event: &CallEvent) {
         let text = match event {
-            CallEvent::Asked { why } => format!("waits for somebody to allow it: {}\n", why.join("; ")),
+            CallEvent::Asked { why } => format!("waits for approval: {}\n", why.join("; ")),
             CallEvent::Notice(ToolNotice::Output { text, .. }) => text.clone(),
             CallEvent::Notice(
                 ToolNotice::Progress { text, .. }

@@ -68,7 +68,7 @@ impl ApprovalSocket {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => match peer_check::admit_peer(&stream) {
                         Ok(()) => ungreeted.await_greeting(stream),
-                        Err(why) => tracing::warn!(%why, "somebody who may not answer came to answer"),
+                        Err(why) => tracing::warn!(%why, "a connection to the approval socket was rejected"),
                     },
                     Err(error) => {
                         tracing::warn!(%error, "a terminal could not be accepted");

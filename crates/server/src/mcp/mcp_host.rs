@@ -21,7 +21,7 @@ use config::flags::WorkspaceArgs;
 use session::compose::{ToolFormApi, absolute, compose_with, working_directory};
 
 const INSTRUCTIONS: &str = "Tools for work on the files of one directory: reading, searching, patches, and commands \
-    that run in a sandbox. Paths are below that directory. What a sandbox or a rule refuses is said in the answer; if nobody can be asked, \
+    that run in a sandbox. Paths are below that directory. The answer says what a sandbox or a rule refuses; if no approver is available, \
     the user can run `toolgate approve` in a terminal before it is tried again. A \
     command that does not end soon goes on as a session: exec_command gives its ID, write_stdin types into it.";
 
@@ -44,10 +44,7 @@ impl HostEnvironment {
             let root = absolute(&root)?;
             // With a trailing `/.`, only a directory resolves.
             let real = exec::fs::canonicalize(&root.join(".")).map_err(|error| {
-                OperationFault::usage(format!(
-                    "`{}` is no directory that can be read: {error}",
-                    root.display()
-                ))
+                OperationFault::usage(format!("`{}` cannot be read as a directory: {error}", root.display()))
             })?;
             allowed.push(real);
         }

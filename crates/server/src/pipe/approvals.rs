@@ -11,10 +11,10 @@ use toolgate::{ApprovalQuestion, Approver, BoxFuture, CallId, CommandLine, Effec
 use session::approval::{approval_choices, command_classes, confinement_summary, shell_script};
 
 /// The denial note after the end of the input.
-pub(super) const INPUT_ENDED: &str = "nobody answered: the input of the pipe has ended";
+pub(super) const INPUT_ENDED: &str = "no answer came: the input of the pipe has ended";
 /// The denial note when so many calls wait that no input line is read.
 pub(super) const NO_ROOM: &str =
-    "nobody could answer: too many calls wait, and no line is read before this one is done";
+    "no answer can come: too many calls wait, and no line is read before this one is done";
 
 /// Creates the approver, and the receiver of its questions.
 pub(super) fn channel() -> (PipeApprover, mpsc::UnboundedReceiver<PipedQuestion>) {
@@ -110,7 +110,7 @@ pub fn parse_decision(line: &Value, rule: Option<&NewRule>) -> Result<ReviewDeci
         ("abort", _) => ReviewDecision::Abort,
         (other, _) => {
             return Err(format!(
-                "`{other}` is no decision; there are approved, approved_for_session, approved_with_rule, denied and abort; nothing was decided"
+                "`{other}` is not a decision; there are approved, approved_for_session, approved_with_rule, denied and abort; nothing was decided"
             ));
         }
     })
@@ -167,7 +167,7 @@ fn describe_question(call: &CallId, question: &ApprovalQuestion) -> Value {
         "type": "toolgate.question",
         "call_id": call.as_str(),
         "tool": question.tool,
-        "why": question.reasons.iter().map(toolgate::ApprovalReason::describe_for_user).collect::<Vec<_>>(),
+        "why": question.reasons.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "command": command,
         "argv": run.map(|line| &line.argv),
         "cwd": run.map(|line| line.cwd.display().to_string()),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_the_first_answer_counts_and_nobody_answers_what_was_given_up() {
+    async fn only_the_first_answer_counts_and_none_to_a_cancelled_question() {
         let question = question_for(ApprovalPolicy::OnRequest, &script_intent("rm -rf x"));
         let (told, heard) = decide_with_lines(&question, &[decision("denied"), decision("approved")]).await;
         assert_eq!(told.as_str(), "denied");

@@ -86,7 +86,7 @@ impl UnansweredElicitations {
             "cancel" => ElicitationAnswer::Cancelled,
             other => {
                 return Err(format!(
-                    "`{other}` is no action; there are accept, decline and cancel; nothing was answered"
+                    "`{other}` is not an action; there are accept, decline and cancel; nothing was answered"
                 ));
             }
         };

@@ -125,7 +125,7 @@ async fn a_flood_does_not_drown_a_line_that_cancels() {
 }
 
 #[tokio::test]
-async fn long_pieces_wait_too_and_nobody_waits_for_a_session_that_is_over() {
+async fn long_pieces_wait_too_but_not_for_an_ended_session() {
     let (events, mut happened) = event_queue::channel();
     let text = "x".repeat(1 << 20);
     let call = CallId::from("1");

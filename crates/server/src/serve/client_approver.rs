@@ -33,7 +33,7 @@ impl Approver for ClientApprover {
                 self.subscribers.ask_all::<method::ApprovalRequest>(params, can).await
             else {
                 return deny_with_note(
-                    "nobody was asked: no client that follows the session answers approvals (`capabilities.approvals` of `initialize`)",
+                    "the question was not asked: no client that follows the session answers approvals (`capabilities.approvals` of `initialize`)",
                 );
             };
             let rule = asked.proposal.as_ref().map(|proposal| &proposal.rule);

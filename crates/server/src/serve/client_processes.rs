@@ -189,7 +189,7 @@ impl HostedSession {
             tokio::select! {
                 _ = watch.changed() => {}
                 () = tokio::time::sleep_until(until) => {}
-                () = cancel.cancelled() => return Err(RpcErrorCode::Cancelled.fault("the read was taken back")),
+                () = cancel.cancelled() => return Err(RpcErrorCode::Cancelled.fault("the read was cancelled")),
             }
         }
     }

@@ -113,5 +113,5 @@ fn without_nulls(mut arguments: Value) -> Value {
 
 fn parse_result<T: DeserializeOwned>(data: Value) -> Result<T, RpcFault> {
     serde_json::from_value(data)
-        .map_err(|error| RpcErrorCode::Internal.fault(format!("an answer is not what it should be: {error}")))
+        .map_err(|error| RpcErrorCode::Internal.fault(format!("an answer has an unexpected form: {error}")))
 }

@@ -89,7 +89,7 @@ impl HostedSession {
                 tokio::spawn(streaming);
             }
             Err(error) => {
-                tracing::warn!(%error, "the journal of a session cannot be read; nobody is told of it");
+                tracing::warn!(%error, "the journal of a session cannot be read; its clients get no event about it");
             }
         }
     }

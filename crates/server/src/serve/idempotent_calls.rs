@@ -12,7 +12,7 @@ use rpc::{Peer, RpcErrorCode, RpcFault};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
-use toolgate::{CancellationToken, ToolCall, ToolErrorKind, ToolOutput, ToolPayload, ToolRouter};
+use toolgate::{CancellationToken, Denial, ToolCall, ToolErrorKind, ToolOutput, ToolPayload, ToolRouter};
 
 use super::delta_sender::millis;
 use super::hosted_session::HostedSession;
@@ -185,7 +185,7 @@ impl HostedSession {
         // Cancelling the repeated request does not cancel the first call.
         let answer = tokio::select! {
             answer = wait_for_answer(&mut running) => answer,
-            () = cancel.cancelled() => return Err(RpcErrorCode::Cancelled.fault("the request was taken back; the call goes on")),
+            () = cancel.cancelled() => return Err(RpcErrorCode::Cancelled.fault("the request was cancelled; the call goes on")),
         };
         answer.map(|answer| p::ToolCallResult { repeated: true, ..answer })
     }
@@ -233,6 +233,7 @@ impl HostedSession {
                     call_id: call,
                     success,
                     error,
+                    denials: Vec::new(),
                     content_items: vec![p::ContentItem::Text { text }],
                     structured: None,
                     kept: None,
@@ -337,12 +338,17 @@ fn to_answer(call: &ToolCall, output: ToolOutput) -> p::ToolCallResult {
         call_id: call.id.as_str().to_owned(),
         success: output.success,
         error: output.facts.error.map(|error| error.as_str().to_owned()),
+        denials: output.facts.denials.iter().map(to_denial_info).collect(),
         content_items: from_items(&output.items),
         kept: output.facts.output_file.as_ref().map(|kept| kept.display().to_string()),
         elapsed_ms: output.facts.duration.map_or(0, millis),
         structured: output.structured,
         repeated: false,
     }
+}
+
+fn to_denial_info(denial: &Denial) -> p::DenialInfo {
+    p::DenialInfo { kind: denial.kind().to_owned(), message: denial.to_string() }
 }
 
 /// Waits for the answer of a running call.

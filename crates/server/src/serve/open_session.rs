@@ -12,7 +12,7 @@ use rpc::{RpcErrorCode, RpcFault};
 use rustix::fs::FileType;
 use toolgate::mcp::McpClientDeps;
 use toolgate::wire::Dialect;
-use toolgate::{Approver, CallObserver, ToolSource};
+use toolgate::{Approver, CallObserver, ErrorHints, ToolSource};
 
 use super::client_approver::ClientApprover;
 use super::client_processes::ClientProcesses;
@@ -211,7 +211,9 @@ fn compose_tools(server: &SessionServer, start: &p::SessionStartParams) -> Resul
         }
         config.servers.extend(servers);
     };
-    compose_in_dirs(&place, server.dirs.clone(), change).map_err(to_rpc_fault)
+    // A program gets facts; flags of this program mean nothing to it.
+    let composed = compose_in_dirs(&place, server.dirs.clone(), change).map_err(to_rpc_fault)?;
+    Ok(composed.with_hints(ErrorHints::default()))
 }
 
 fn workspace_args(server: &SessionServer, start: &p::SessionStartParams) -> Result<WorkspaceArgs, RpcFault> {
@@ -252,7 +254,7 @@ fn server_settings(start: &p::SessionStartParams) -> Result<Vec<SourcedValue<Ser
             ))
         };
         if !config::is_server_name(name) {
-            return Err(wrong("that is no name for a server".to_owned()));
+            return Err(wrong("that is not a server name".to_owned()));
         }
         let table: ServerTable =
             serde_json::from_value(table.clone()).map_err(|error| wrong(error.to_string()))?;

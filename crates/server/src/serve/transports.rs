@@ -78,9 +78,9 @@ pub(super) async fn serve_socket(server: &Arc<SessionServer>, path: &Path) -> Re
 
 /// Reports a rejected connection to the client and to the server's user. Does not block on either.
 fn report_rejection(stream: &UnixStream, why: peer_check::PeerRejection) {
-    let message = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": REJECTED_ERROR_CODE, "message": format!("not let in: {why}") } });
+    let message = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": REJECTED_ERROR_CODE, "message": format!("rejected: {why}") } });
     let _full = stream.try_write(format!("{message}\n").as_bytes());
-    terminal::print_warning(&format!("somebody was not let in at the socket: {why}"));
+    terminal::print_warning(&format!("a connection to the socket was rejected: {why}"));
 }
 
 /// The error code for a rejected connection.
@@ -174,7 +174,7 @@ pub(super) async fn serve_websocket(
                         let accepting = WebSocketTransport::accept(stream, |headers| admits(&entry, headers));
                         match tokio::time::timeout(HANDSHAKE_TIMEOUT, accepting).await {
                             Ok(Ok(socket)) => rpc::serve_connection(host, socket, ConnectionLimits::default()).await,
-                            Ok(Err(error)) => tracing::warn!(%error, "somebody was not let in"),
+                            Ok(Err(error)) => tracing::warn!(%error, "a connection was rejected"),
                             Err(_) => tracing::warn!("a handshake took too long"),
                         }
                     });

@@ -52,10 +52,7 @@ impl TurnRunner {
         let (prompts, queued_prompts) = mpsc::unbounded_channel();
         let (handle, status) = (session.handle(), Arc::<TurnStatus>::default());
         let driver = TurnDriver { session, toolgate, deltas, status: Arc::clone(&status) };
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "no call: a session, which outlives whoever asked it something"
-        )]
+        #[expect(clippy::disallowed_methods, reason = "no call: a session, which outlives its clients")]
         tokio::spawn(driver.drive(queued_prompts));
         Self { handle, prompts, status }
     }

@@ -106,7 +106,7 @@ pub(super) fn question_reasons(question: &ApprovalQuestion) -> Vec<String> {
         .collect();
     let shorter =
         |cause: String| parts.iter().fold(cause, |cause, (whole, short)| cause.replace(whole, short));
-    question.reasons.iter().map(|cause| shorter(cause.describe_for_user())).collect()
+    question.reasons.iter().map(|cause| shorter(cause.to_string())).collect()
 }
 
 /// Returns the class of a part, and the reason for it.

@@ -119,7 +119,7 @@ fn render_effects(text_box: &mut TextBox, question: &ApprovalQuestion) {
 fn render_justification(text_box: &mut TextBox, question: &ApprovalQuestion) {
     if let Some(words) = &question.intent.justification {
         text_box.push_blank();
-        text_box.push_line("The model says why, in its own words, which nobody checked:", PLAIN);
+        text_box.push_line("The model says why, in its own words (not verified):", PLAIN);
         text_box.push_quote(words, |_| PLAIN);
     }
     render_proposed_prefix(text_box, question);

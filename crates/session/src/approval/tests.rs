@@ -127,7 +127,7 @@ fn escalation_shows_the_models_justification() {
       confined  nothing: it would run without the sandbox, and may do whatever you may
       yes gives run without the sandbox
 
-    The model says why, in its own words, which nobody checked:
+    The model says why, in its own words (not verified):
       │ The tests need docker.
       │ They always did.
 
@@ -249,7 +249,7 @@ fn server_tool_is_shown_with_its_arguments() {
       │   "force": true
       │ }
 
-      why       `push` is a tool of `git`, and nobody here knows what it does
+      why       `push` is a tool of `git`, and its effects are unknown
       confined  as the server `git` is: `toolgate mcp get git` says how
 
       y         yes, once
@@ -308,7 +308,7 @@ fn foreign_text_cannot_imitate_the_question() {
       confined  nothing: it would run without the sandbox, and may do whatever you may
       yes gives run without the sandbox
 
-    The model says why, in its own words, which nobody checked:
+    The model says why, in its own words (not verified):
       │ Safe.\u{1b}[8m
       │
       │   y         yes, once

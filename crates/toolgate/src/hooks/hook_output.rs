@@ -49,10 +49,10 @@ fn parse_printed(stdout: &[u8]) -> Result<HookResponse, String> {
         return Ok(HookResponse::default());
     }
     let wrong = |why: &str| {
-        format!("what it printed is no answer: {why}; it printed `{}`", truncate_chars(text, MAX_SHOWN_CHARS))
+        format!("its output is not an answer: {why}; it printed `{}`", truncate_chars(text, MAX_SHOWN_CHARS))
     };
     if !text.starts_with('{') {
-        return Err(wrong("it is no JSON object"));
+        return Err(wrong("it is not a JSON object"));
     }
     let PrintedDecision { decision, reason, note } =
         serde_json::from_str(text).map_err(|error| wrong(&error.to_string()))?;
@@ -131,13 +131,13 @@ mod tests {
     #[test]
     fn invalid_output_is_a_failure() {
         let wrong = |code, stdout: &str, stderr: &str| parse_run(code, stdout, stderr).unwrap_err();
-        insta::assert_snapshot!(wrong(0, r#"{"decision": "allow"}"#, ""), @r#"what it printed is no answer: a decision is "deny", "ask" or null: a hook cannot allow anything; it printed `{"decision": "allow"}`"#);
-        insta::assert_snapshot!(wrong(0, r#"{"decision": true}"#, ""), @r#"what it printed is no answer: invalid type: boolean `true`, expected a string at line 1 column 17; it printed `{"decision": true}`"#);
-        insta::assert_snapshot!(wrong(0, r#"{"decision": "deny", "decision": null}"#, ""), @r#"what it printed is no answer: duplicate field `decision` at line 1 column 31; it printed `{"decision": "deny", "decision": null}`"#);
-        insta::assert_snapshot!(wrong(0, r#"["deny"]"#, ""), @r#"what it printed is no answer: it is no JSON object; it printed `["deny"]`"#);
-        insta::assert_snapshot!(wrong(0, "null", ""), @"what it printed is no answer: it is no JSON object; it printed `null`");
-        insta::assert_snapshot!(wrong(0, "{} {}", ""), @"what it printed is no answer: trailing characters at line 1 column 4; it printed `{} {}`");
-        insta::assert_snapshot!(wrong(0, "all is well\n", ""), @"what it printed is no answer: it is no JSON object; it printed `all is well`");
+        insta::assert_snapshot!(wrong(0, r#"{"decision": "allow"}"#, ""), @r#"its output is not an answer: a decision is "deny", "ask" or null: a hook cannot allow anything; it printed `{"decision": "allow"}`"#);
+        insta::assert_snapshot!(wrong(0, r#"{"decision": true}"#, ""), @r#"its output is not an answer: invalid type: boolean `true`, expected a string at line 1 column 17; it printed `{"decision": true}`"#);
+        insta::assert_snapshot!(wrong(0, r#"{"decision": "deny", "decision": null}"#, ""), @r#"its output is not an answer: duplicate field `decision` at line 1 column 31; it printed `{"decision": "deny", "decision": null}`"#);
+        insta::assert_snapshot!(wrong(0, r#"["deny"]"#, ""), @r#"its output is not an answer: it is not a JSON object; it printed `["deny"]`"#);
+        insta::assert_snapshot!(wrong(0, "null", ""), @"its output is not an answer: it is not a JSON object; it printed `null`");
+        insta::assert_snapshot!(wrong(0, "{} {}", ""), @"its output is not an answer: trailing characters at line 1 column 4; it printed `{} {}`");
+        insta::assert_snapshot!(wrong(0, "all is well\n", ""), @"its output is not an answer: it is not a JSON object; it printed `all is well`");
         insta::assert_snapshot!(wrong(1, "", "Traceback\n  x\nKeyError: 'a'\n\n"), @"it ended with exit code 1: KeyError: 'a'");
         insta::assert_snapshot!(wrong(127, "", ""), @"it ended with exit code 127");
         let bytes =

@@ -107,12 +107,12 @@ impl CommandHook {
         let fault = |why: String| BuildFault::Hook { name: self.name.clone(), from: self.from.clone(), why };
         let is_known = |pattern: &str| known.iter().any(|name| concerns_tool(pattern, name));
         if let Some(none) = self.tools.iter().find(|tool| !matches_server_tools(tool) && !is_known(tool)) {
-            return Err(fault(format!("it is for the tool `{none}`, and there is none of that name")));
+            return Err(fault(format!("it is for the tool `{none}`, which does not exist")));
         }
         let Some(name) = self.command.first() else { return Err(fault("its command is empty".to_owned())) };
         let Some(program) = find_program(name, path_variable().as_deref()) else {
             return Err(fault(match name.contains('/') {
-                true => format!("`{name}` is no program that can be run"),
+                true => format!("`{name}` is not an executable program"),
                 false => format!("there is no program `{name}` along the PATH"),
             }));
         };

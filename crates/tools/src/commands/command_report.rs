@@ -9,7 +9,9 @@ use exec::process::{KilledProcess, ResourceUsage};
 use exec::session::{ProcessExit, ProcessSession, SessionStage, TakenOutput};
 use policy::Denial;
 use serde_json::{Value, json};
-use tool::{BYTES_PER_TOKEN, Cx, HaltReason, OutputFacts, ProcessUsage, ToolErrorKind, ToolOutput};
+use tool::{
+    BYTES_PER_TOKEN, Cx, ErrorHints, HaltReason, OutputFacts, ProcessUsage, ToolErrorKind, ToolOutput,
+};
 
 use super::output_streamer::OutputStreamer;
 use super::private_tmp::files_left_in_private_tmp;
@@ -63,6 +65,7 @@ pub(crate) struct CommandReport {
     stdout: String,
     stderr: String,
     refusals: SandboxRefusals,
+    hints: ErrorHints,
     /// Changes in git directories that could not be applied.
     git_notes: Vec<String>,
     /// Files left in the session's private `/tmp`, next to the workspace.
@@ -107,6 +110,7 @@ impl CommandReport {
             stdout,
             stderr,
             refusals,
+            hints: cx.hints().clone(),
             git_notes,
             private_tmp_notes,
             wall_time,
@@ -115,7 +119,7 @@ impl CommandReport {
     }
 
     /// Creates a report that takes no output: it stays for the next report.
-    pub(crate) fn without_output(session: &Arc<ProcessSession>, since: Instant) -> Self {
+    pub(crate) fn without_output(session: &Arc<ProcessSession>, since: Instant, cx: &Cx) -> Self {
         let rendered =
             RenderedOutput { text: String::new(), omitted: None, output_file: None, tokens: 0, lines: 0 };
         let (wall_time, waited) = (session.wall_time(), since.elapsed().min(session.wall_time()));
@@ -123,7 +127,7 @@ impl CommandReport {
         let refusals = SandboxRefusals {
             reported: session.denials(),
             guessed: None,
-            hidden_file_note: None,
+            hidden_file: None,
             git_notes: Vec::new(),
         };
         let (session, stage, git_notes) = (Arc::clone(session), session.stage(), Vec::new());
@@ -134,6 +138,7 @@ impl CommandReport {
             stdout,
             stderr,
             refusals,
+            hints: cx.hints().clone(),
             git_notes,
             private_tmp_notes: Vec::new(),
             wall_time,
@@ -303,7 +308,7 @@ impl CommandReport {
         if unread > 0 {
             notes.push(format!("It has not read {} of its input yet", format_count(unread as u64, "byte")));
         }
-        notes.extend(self.refusals.note_lines());
+        notes.extend(self.refusals.note_lines(&self.hints));
         notes.extend(self.git_notes.iter().cloned());
         notes.extend(self.private_tmp_notes.iter().cloned());
         notes

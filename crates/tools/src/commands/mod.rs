@@ -125,14 +125,14 @@ impl CommandRunner {
     async fn warn_weaker_sandbox(&self, permit: &Permit, cx: &Cx) -> Result<(), ToolError> {
         let held = self.sessions.spawner().enforcement(permit).await;
         let text = match &held {
-            Ok(enforcement) => enforcement.warning(),
-            Err(fault @ SpawnFault::Unconfined { .. }) => Some(fault.to_string()),
+            Ok(enforcement) => enforcement.warning().map(|warning| cx.hints().explain(&warning)),
+            Err(fault @ SpawnFault::Unconfined { .. }) => Some(cx.hints().explain(fault)),
             Err(_) => None,
         };
         if let Some(text) = text.filter(|text| self.sessions.is_first_mention(text)) {
             cx.notify(ToolNotice::WeakerSandbox { text, refused: held.is_err() });
         }
-        held.map(drop).map_err(|fault| spawn_error(&fault))
+        held.map(drop).map_err(spawn_error)
     }
 
     /// Starts the command. The caller drives it with the pump.
@@ -146,7 +146,7 @@ impl CommandRunner {
         let path = resolve_workdir(request.workdir, cx.working_dir())?;
         let (_, directory) = look_up(permit, &path)?;
         if directory.kind() != FileKind::Directory {
-            let why = format!("`{}` is no directory to run a command in", path.display());
+            let why = format!("`{}` is not a directory", path.display());
             return Err(ToolError::bad_argument("workdir", why));
         }
         let origin = SessionOrigin {
@@ -159,7 +159,7 @@ impl CommandRunner {
         let spawner = self.sessions.spawner();
         tracing::debug!(argv = ?request.argv, "starts a command");
         let command = self.shells.command(request.argv, directory, request.stdio, spawner, permit).await;
-        self.sessions.start(command, origin, permit).await.map_err(|fault| spawn_error(&fault))
+        self.sessions.start(command, origin, permit).await.map_err(spawn_error)
     }
 
     /// Runs the command to its end or time limit, and leaves no process behind.
@@ -188,7 +188,7 @@ impl CommandRunner {
         };
         end_command(&session, Some(&mut pump), &mut streamer).await;
         if let Some(fault) = session.take_fault() {
-            return Err(spawn_error(&fault));
+            return Err(spawn_error(fault));
         }
         let report = CommandReport::new(&session, streamer, session.started_at(), None, cx).await;
         self.refresh_profile_if_not_found(&report);
@@ -207,17 +207,15 @@ impl CommandRunner {
 /// Rejects text with a NUL, which no program argument can contain.
 pub(crate) fn reject_nul(argument: &str, text: &str) -> Result<(), ToolError> {
     match text.contains('\0') {
-        true => {
-            Err(ToolError::bad_argument(argument, "it holds a NUL character, which no program can be given"))
-        }
+        true => Err(ToolError::bad_argument(argument, "it contains a NUL character, which no argument can")),
         false => Ok(()),
     }
 }
 
 /// Converts a spawn error into a tool error.
-pub(crate) fn spawn_error(fault: &SpawnFault) -> ToolError {
+pub(crate) fn spawn_error(fault: SpawnFault) -> ToolError {
     match fault {
-        SpawnFault::Denied(denial) => ToolError::Blocked(denial.clone()),
-        other => ToolError::io(other.to_string()),
+        SpawnFault::Denied(denial) => ToolError::Blocked(denial),
+        other => ToolError::io_source(other),
     }
 }

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use exec::session::ProcessSession;
-use policy::{Confinement, Denial, Enforcement, EnforcementGap, ReadScope};
+use policy::{Confinement, Denial, Enforcement, EnforcementGap, PrivateDirectory, ReadScope};
+use tool::ErrorHints;
 
 use super::git_failures::explain_git_failures;
-use crate::file_access::private_tmp_hint;
 
 /// The number of refusals that are listed.
 const MAX_LISTED_REFUSALS: usize = 4;
@@ -17,8 +17,8 @@ const SEARCHED_BYTES: usize = 16 << 10;
 pub(crate) struct SandboxRefusals {
     pub(crate) reported: Vec<Denial>,
     pub(crate) guessed: Option<Denial>,
-    /// The reason why a file of the host was invisible to the command.
-    pub(crate) hidden_file_note: Option<String>,
+    /// A file of the host that was perhaps invisible to the command, and the directory that hides it.
+    pub(crate) hidden_file: Option<(PathBuf, PrivateDirectory)>,
     /// Files that git could not change, with advice.
     pub(crate) git_notes: Vec<String>,
 }
@@ -33,7 +33,7 @@ impl SandboxRefusals {
         let bounds = confinement.zip(session.reach()).filter(|_| guesses);
         let git_notes = explain_git_failures(session, output);
         let Some((confinement, read_scope)) = bounds else {
-            return Self { reported, guessed: None, hidden_file_note: None, git_notes };
+            return Self { reported, guessed: None, hidden_file: None, git_notes };
         };
         let guesser = DenialGuesser {
             confinement: &confinement,
@@ -42,30 +42,28 @@ impl SandboxRefusals {
             has_private_tmp: !lacks_private_tmp(&session.enforcement()),
         };
         let guessed = guesser.guess_denial(output);
-        let hidden_file_note = if guessed.is_none() { guesser.guess_hidden_file(output) } else { None };
-        Self { reported, guessed, hidden_file_note, git_notes }
+        let hidden_file = if guessed.is_none() { guesser.guess_hidden_file(output) } else { None };
+        Self { reported, guessed, hidden_file, git_notes }
     }
 
     /// Returns one line per refusal.
-    pub(crate) fn note_lines(&self) -> Vec<String> {
+    pub(crate) fn note_lines(&self, hints: &ErrorHints) -> Vec<String> {
         let mut notes: Vec<String> = self
             .reported
             .iter()
             .take(MAX_LISTED_REFUSALS)
-            .map(|denial| format!("Refused by the sandbox: {denial}"))
+            .map(|denial| format!("Refused by the sandbox: {}", hints.explain(denial)))
             .collect();
         if self.reported.len() > MAX_LISTED_REFUSALS {
             notes.push(format!("Refused by the sandbox: {} more", self.reported.len() - MAX_LISTED_REFUSALS));
         }
-        notes.extend(
-            self.guessed
-                .iter()
-                .map(|denial| format!("Perhaps refused by the sandbox (a guess from the output): {denial}")),
-        );
+        notes.extend(self.guessed.iter().map(|denial| {
+            format!("Perhaps refused by the sandbox (a guess from the output): {}", hints.explain(denial))
+        }));
         notes.extend(self.git_notes.iter().cloned());
-        notes.extend(
-            self.hidden_file_note.iter().map(|why| format!("Perhaps not seen in the sandbox: {why}")),
-        );
+        notes.extend(self.hidden_file.iter().map(|(path, private)| {
+            format!("Perhaps not seen in the sandbox: `{}`: {}", path.display(), hints.explain(private))
+        }));
         notes
     }
 }
@@ -106,14 +104,15 @@ impl DenialGuesser<'_> {
     }
 
     /// Finds a line that reports a missing file, and names a path in a private directory of the session.
-    fn guess_hidden_file(&self, output: &str) -> Option<String> {
+    fn guess_hidden_file(&self, output: &str) -> Option<(PathBuf, PrivateDirectory)> {
         if !self.has_private_tmp {
             return None;
         }
         let path = self.find_path(output, &MISSING_FILE_MESSAGES, |path| {
             self.read_scope.replaced_place(path).is_some()
         })?;
-        Some(format!("`{}`: {}", path.display(), private_tmp_hint(self.read_scope, &path)?))
+        let private = self.read_scope.private_directory(&path)?;
+        Some((path, private))
     }
 
     /// Returns the last matching path in a line that contains one of `words`.
@@ -287,10 +286,8 @@ mod tests {
             ("cat: notes.txt: No such file or directory", None),
             ("cat: /etc/notes.txt: No such file or directory", None),
         ] {
-            let told = guessing.guess_hidden_file(output);
-            let expected = place.map(|place| format!("`{place}` is private to this session"));
-            assert_eq!(told.is_some(), expected.is_some(), "{output}: {told:?}");
-            assert!(told.unwrap_or_default().contains(&expected.unwrap_or_default()), "{output}");
+            let hidden = guessing.guess_hidden_file(output).map(|(_, private)| private.place);
+            assert_eq!(hidden, place.map(PathBuf::from), "{output}");
         }
         guessing.has_private_tmp = false;
         assert_eq!(guessing.guess_hidden_file("cat: /tmp/notes.txt: No such file or directory"), None);

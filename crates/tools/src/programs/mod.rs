@@ -58,7 +58,7 @@ fn decode_content(text: Option<&str>, base64: Option<&str>) -> Result<Vec<u8>, T
         (Some(text), None) => Ok(text.as_bytes().to_vec()),
         (None, Some(base64)) => base64::engine::general_purpose::STANDARD
             .decode(base64)
-            .map_err(|fault| ToolError::bad_argument("base64", format!("it is none: {fault}"))),
+            .map_err(|fault| ToolError::bad_argument("base64", format!("it is not base64: {fault}"))),
         (None, None) => Err(ToolError::bad_argument("text", "there is neither `text` nor `base64`")),
         (Some(_), Some(_)) => {
             Err(ToolError::bad_argument("text", "there is `text` and `base64`; give one of them"))

@@ -76,11 +76,11 @@ pub(crate) fn unusable_workdir_is_named() {
     assert_snapshot!(said, @"
     io: `$DIR/missing` does not exist; list its directory to see what is there
     io: `$DIR/home/missing` does not exist; list its directory to see what is there
-    bad_arguments: the arguments do not fit at `workdir`: `$DIR/file` is no directory to run a command in
-    forbidden: forbidden by policy: `$OUTSIDE` is outside the readable roots (`$DIR`); only the user can add one, with `files.read_roots` in their own configuration or `--read-root`
+    bad_arguments: the arguments do not fit at `workdir`: `$DIR/file` is not a directory
+    forbidden: forbidden by policy: `$OUTSIDE` is outside the readable roots (`$DIR`)
     blocked: blocked by the sandbox: `$DIR/out` is a link that leads outside the readable roots; read a path inside them instead
     forbidden: forbidden by policy: `$DIR/.env` may not be read: the deny-read rule `**/.env` covers it
-    bad_arguments: the arguments do not fit at `workdir`: the path holds a NUL character, which no file name can
+    bad_arguments: the arguments do not fit at `workdir`: the path contains a NUL character, which no file name can
     ");
 }
 
@@ -379,7 +379,7 @@ pub(crate) fn the_local_shell_call_is_read() {
     let own = rustix::process::geteuid().as_raw().to_string();
     assert!(with("user", json!(own)).success);
     assert_snapshot!(with("user", json!("no-such-user")).joined_text(), @"the arguments do not fit at `user`: commands run as the user who runs this session; leave `user` out");
-    assert_snapshot!(with("env", json!({"A B": ""})).joined_text(), @"the arguments do not fit at `env.A B`: `A B` is no variable's name");
+    assert_snapshot!(with("env", json!({"A B": ""})).joined_text(), @"the arguments do not fit at `env.A B`: `A B` is not a variable name");
     assert_snapshot!(with("env", json!({"OPENAI_API_KEY": "x"})).joined_text(), @"the arguments do not fit at `env.OPENAI_API_KEY`: `OPENAI_API_KEY` is the key of a model provider, which no command gets");
     let unknown = with("container", json!("x")).joined_text();
     assert!(
@@ -476,7 +476,7 @@ pub(crate) fn a_read_only_policy_lets_commands_read() {
     The user was asked to let it change `$DIR/home/ran`, and said no.
     Exit code: 1
     Wall time: T seconds
-    Perhaps refused by the sandbox (a guess from the output): `$DIR/home/ran` may not be changed: this session may change no files (the sandbox is read-only); only the user can change that, with `confinement.writable` in their own configuration or `--writable`
+    Perhaps refused by the sandbox (a guess from the output): `$DIR/home/ran` may not be changed: this session may change no files (the sandbox is read-only)
     Output:
     touch: cannot touch '$DIR/home/ran': Read-only file system
     ");
@@ -484,7 +484,7 @@ pub(crate) fn a_read_only_policy_lets_commands_read() {
     The user was asked to let it change `$DIR/home/ran`, and said no.
     Exit code: 1
     Wall time: T seconds
-    Perhaps refused by the sandbox (a guess from the output): `$DIR/home/ran` may not be changed: this session may change no files (the sandbox is read-only); only the user can change that, with `confinement.writable` in their own configuration or `--writable`
+    Perhaps refused by the sandbox (a guess from the output): `$DIR/home/ran` may not be changed: this session may change no files (the sandbox is read-only)
     Output:
     here
     touch: cannot touch '$DIR/home/ran': Read-only file system
@@ -493,7 +493,7 @@ pub(crate) fn a_read_only_policy_lets_commands_read() {
     The user was asked to let it change `$DIR/home/ran`, and said no.
     Wall time: T seconds
     Process exited with code 1
-    Perhaps refused by the sandbox (a guess from the output): `$DIR/home/ran` may not be changed: this session may change no files (the sandbox is read-only); only the user can change that, with `confinement.writable` in their own configuration or `--writable`
+    Perhaps refused by the sandbox (a guess from the output): `$DIR/home/ran` may not be changed: this session may change no files (the sandbox is read-only)
     Original token count: 21
     Output:
     here

@@ -207,7 +207,7 @@ pub(crate) fn slow_observer_slows_the_process_and_loses_nothing() {
             }
             still.elapsed() > Duration::from_millis(500)
         });
-        assert!(before < PIECES / 4, "{before} pieces were written though nobody took them");
+        assert!(before < PIECES / 4, "{before} pieces were written, but no observer took them");
         assert_eq!(stage.watcher.streamed_text(OutputStream::Stdout), "");
         stage.watcher.gate.send_replace(true);
         assert_eq!(call.join().unwrap().facts.exit_code, Some(0));

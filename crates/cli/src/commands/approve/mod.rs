@@ -99,7 +99,7 @@ impl QuestionQueue {
                     }
                     Some(message) = messages.recv() => {
                         if message.settles(&server, id) {
-                            terminal::print_hint("that was answered elsewhere, or given up");
+                            terminal::print_hint("that was answered elsewhere, or cancelled");
                             break;
                         }
                         self.handle_message(message)?;

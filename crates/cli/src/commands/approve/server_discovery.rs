@@ -130,7 +130,7 @@ fn find_sockets(directory: &Path) -> Vec<PathBuf> {
 async fn connect_to_own(path: &Path) -> io::Result<UnixStream> {
     let stream = UnixStream::connect(path).await?;
     if stream.peer_cred()?.uid() != rustix::process::geteuid().as_raw() {
-        return Err(io::Error::other("it is somebody else's"));
+        return Err(io::Error::other("it belongs to another user"));
     }
     Ok(stream)
 }

@@ -84,11 +84,10 @@ impl Approver for DemoApprover {
     fn ask<'a>(&'a self, call: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async move {
             let Some(terminal) = &self.terminal else {
-                let why: Vec<String> =
-                    question.reasons.iter().map(toolgate::ApprovalReason::describe_for_user).collect();
+                let why: Vec<String> = question.reasons.iter().map(ToString::to_string).collect();
                 let why = terminal::to_one_line(&why.join("; "));
                 terminal::print_stderr(&format!(
-                    "{NAME}?{NAME:#} {why} {FAINT}(nobody is there to ask: the demo says yes){FAINT:#}"
+                    "{NAME}?{NAME:#} {why} {FAINT}(the demo answers yes by itself){FAINT:#}"
                 ));
                 return ReviewDecision::Approved;
             };

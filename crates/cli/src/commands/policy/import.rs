@@ -15,11 +15,23 @@ use config::OperationFault;
 
 pub(crate) fn run(args: &PolicyImportArgs) -> Result<ExitCode, OperationFault> {
     let text = read_rules(&args.file)?;
-    let imported = match args.from {
+    let convert = |format| match format {
         ForeignRuleFormat::Codex => import::import_codex(&text, &args.file),
         ForeignRuleFormat::Claude => import::import_claude(&text, &args.file),
     };
-    let imported = imported.map_err(|fault| OperationFault::usage(fault.to_string()))?;
+    let imported = convert(args.from).map_err(|fault| {
+        let fault = OperationFault::usage(fault.to_string());
+        let (other, name) = match args.from {
+            ForeignRuleFormat::Codex => (ForeignRuleFormat::Claude, "claude"),
+            ForeignRuleFormat::Claude => (ForeignRuleFormat::Codex, "codex"),
+        };
+        match convert(other) {
+            Ok(imported) if imported.rules > 0 => {
+                fault.with_hint(format!("try `toolgate policy import {name}`"))
+            }
+            Ok(_) | Err(_) => fault,
+        }
+    })?;
     let out = args.out.as_deref().unwrap_or(Path::new("rules.toml"));
     // Validates the result now, so that invalid rules are not discovered later.
     RuleSet::parse(&imported.text, out, RuleLayer::User)

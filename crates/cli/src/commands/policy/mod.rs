@@ -37,7 +37,7 @@ fn read_rule_files(named: &[PathBuf], cwd: Option<&Path>) -> Result<Vec<RuleFile
     if named.is_empty() {
         let cwd = absolute(cwd.unwrap_or(Path::new("")))?;
         exec::fs::canonicalize(&cwd.join(".")).map_err(|error| {
-            OperationFault::usage(format!("`{}` is no directory that can be read: {error}", cwd.display()))
+            OperationFault::usage(format!("`{}` cannot be read as a directory: {error}", cwd.display()))
         })?;
         let files = rule_files(&cwd, &UserDirs::from_env()?);
         let read = |(layer, file): (RuleLayer, PathBuf)| RuleFileText {

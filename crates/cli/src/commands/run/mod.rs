@@ -197,6 +197,6 @@ fn read_picture(file: &Path) -> Result<OutputImage, OperationFault> {
     let wrong = |why: &str| OperationFault::usage(format!("the picture `{}` {why}", file.display()));
     let bytes = std::fs::read(file).map_err(|error| wrong(&format!("cannot be read: {error}")))?;
     let mime = image_mime_type(&bytes)
-        .ok_or_else(|| wrong("is none that models read: there are png, jpeg, gif and webp"))?;
+        .ok_or_else(|| wrong("has a format that models do not read; they read png, jpeg, gif and webp"))?;
     Ok(OutputImage { mime, bytes })
 }

@@ -75,23 +75,22 @@ impl SlashCommands<'_> {
         let (undoable, left) = split_undoable(&diff);
         let left = left.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         if undoable.is_empty() {
-            let text = format!(
-                "nothing was taken back: {left} cannot be, being no text files; remove or restore them yourself"
-            );
+            let text =
+                format!("nothing was undone: {left} are not text files; remove or restore them yourself");
             return Ok(terminal::print_text(&text)?);
         }
         let output = self.toolgate.call("apply_patch", json!({ "input": reverse_diff(&undoable) })).await;
         terminal::print_text(&output.joined_text())?;
         if !left.is_empty() {
-            terminal::print_hint(&format!("left as they are, being no text files: {left}"));
+            terminal::print_hint(&format!("not undone, since they are not text files: {left}"));
         }
         if output.success {
             if let Some(state) = self.state {
                 turn_diff_store::save_diff(state, &self.toolgate.router().working_dir().cwd, "");
             }
             let note = match left.is_empty() {
-                true => "(I have taken back all that your last turn changed in files.)".to_owned(),
-                false => format!("(I have taken back what your last turn changed in files, but for {left}.)"),
+                true => "(I have undone all file changes of your last turn.)".to_owned(),
+                false => format!("(I have undone the file changes of your last turn, except for {left}.)"),
             };
             self.handle.steer(note).map_err(session::journal_fault)?;
         }

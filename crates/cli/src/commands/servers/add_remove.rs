@@ -17,7 +17,7 @@ const SERVERS_KEY: &str = "mcp_servers";
 pub(super) fn add(args: &McpAddArgs) -> Result<ExitCode, OperationFault> {
     let name = &args.name;
     if !is_server_name(name) {
-        let why = format!("`{name}` is no name for a server: use 1 to 64 of A-Z a-z 0-9 _ -");
+        let why = format!("`{name}` is not a server name: use 1 to 64 of A-Z a-z 0-9 _ -");
         return Err(OperationFault::usage(why));
     }
     let table = table_from_args(args)?;
@@ -42,7 +42,7 @@ pub(super) fn add(args: &McpAddArgs) -> Result<ExitCode, OperationFault> {
             Item::Table(servers)
         });
         let Some(servers) = servers.as_table_like_mut() else {
-            return Err(format!("`{SERVERS_KEY}` is no table"));
+            return Err(format!("`{SERVERS_KEY}` is not a table"));
         };
         if servers.contains_key(name) {
             return Err(format!(

@@ -16,6 +16,7 @@ use config::UserDirs;
 use session::compose::working_directory;
 use session::mcp_servers;
 use terminal::{FAINT, NAME};
+use session::hints::program_hints;
 
 /// The start-up time of each server.
 #[derive(Default)]
@@ -46,7 +47,7 @@ pub(super) fn run(args: &McpTestArgs) -> Result<ExitCode, OperationFault> {
             &config,
             &cwd,
             &dirs,
-            McpClientDeps { observer: Some(watch), ..McpClientDeps::default() },
+            McpClientDeps { observer: Some(watch), hints: program_hints(), ..McpClientDeps::default() },
         )?;
         super::wait_until_settled(&servers).await;
         let health = servers.health();

@@ -9,7 +9,7 @@ pub(super) const CASES: &[AttackCase] = &[
     text("3F-136b", "a token", "token-host", "env"),
     text("3F-136g", "a token by a name that does not tell", "ghp_0123", "env")
         .wrap("export FOO=ghp_0123456789abcdefghijABCDEFGHIJ012345; exec \"$@\""),
-    text("3F-136h", "a variable that nobody let through", "RANDOM_NAME=", "env")
+    text("3F-136h", "a variable that is not passed", "RANDOM_NAME=", "env")
         .wrap("export RANDOM_NAME=1; exec \"$@\""),
     good("3F-136i", "a variable by --env", "given set", "echo $GIVEN $SET")
         .flags(&["--env", "GIVEN", "--env", "SET=set"])

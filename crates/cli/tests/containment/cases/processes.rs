@@ -26,7 +26,7 @@ pub(super) const CASES: &[AttackCase] = &[
     good("3D-98d", "a debugger inside", "LET", "$P ptrace-self").expect([
         H,
         H,
-        ExpectedOutcome::Gap("where neither namespaces nor Landlock hold it, nobody traces anybody"),
+        ExpectedOutcome::Gap("where neither namespaces nor Landlock hold it, no process traces another"),
     ]),
     text("3D-99", "the victim's memory, read", "memory-secret", "$P pvm-read $V $ADDR").expect(TRACED),
     host("3D-99b", "the victim's memory, written", "$P pvm-write $V $ADDR").expect(TRACED),

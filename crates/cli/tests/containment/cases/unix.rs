@@ -148,7 +148,7 @@ pub(super) const CASES: &[AttackCase] = &[
     good("3C-87b", "sockets of its own in the workspace", "echoed", OWN),
     good("3C-87i", "network on: sockets of its own in the workspace", "echoed", OWN).flags(ON).expect(ALL),
     good("3C-87j", "a socket of another command's in the workspace", "echoed", OTHERS).expect(ALL),
-    good("3C-87k", "a socket that nobody listens at any more", "refused", DEAD).expect(ALL),
+    good("3C-87k", "a socket without a listener", "refused", DEAD).expect(ALL),
     good("3C-87c", "sockets of its own in /tmp", "echoed", OWN_TMP).expect([HOLDS, NO_TMP, HOLDS]),
     good(
         "3C-87d",

@@ -11,7 +11,7 @@ use crate::rules::{NewRule, PathAccess, RuleDecision, RuleFault, RulePath, RuleS
 use crate::shell::ScriptWord;
 
 const HEADER: &str = "\
-# Made of Claude Code's permissions by `toolgate policy import claude`.
+# Imported from Claude Code's permissions.
 # A command that is allowed runs without a question and stays confined, unless its rule says `unsandboxed = true`.
 ";
 const PERMISSION_LISTS: [(&str, RuleDecision); 3] =
@@ -28,7 +28,7 @@ pub fn import_claude(text: &str, file: &Path) -> Result<ImportedRules, RuleFault
         let why = error.to_string();
         // Removes the position from the message, since it is given separately.
         let why = why.rsplit_once(" at line ").map_or(why.as_str(), |(why, _)| why);
-        let codex = "; it looks like Codex's rules: try `toolgate policy import codex`";
+        let codex = "; it looks like Codex's rules";
         let other = if super::codex::is_codex_rules(text) { codex } else { "" };
         RuleFault::at(file, position, format!("not JSON: {why}{other}"))
     })?;
@@ -103,7 +103,13 @@ fn import_permission(builder: &mut ImportBuilder, at: &str, text: &str, decision
             import_paths(builder, at, text, (what, PathAccess::Write), decision);
         }
         ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", None) => {
-            note_lost(builder, at, text, decision, "whether files may be changed is a setting: `sandbox`");
+            note_lost(
+                builder,
+                at,
+                text,
+                decision,
+                "the sandbox policy says whether files may be changed, not a rule",
+            );
         }
         ("WebFetch", Some(what)) => import_host(builder, at, text, what, decision),
         (tool, None) if tool.starts_with("mcp__") => {
@@ -124,7 +130,7 @@ fn import_permission(builder: &mut ImportBuilder, at: &str, text: &str, decision
 fn note_lost(builder: &mut ImportBuilder, at: &str, text: &str, decision: RuleDecision, why: &str) {
     let open = match decision {
         RuleDecision::Allow => "",
-        RuleDecision::Ask => ", so nobody is asked because of it",
+        RuleDecision::Ask => ", so it causes no question here",
         RuleDecision::Forbid => ", so it is NOT forbidden here",
     };
     builder.add_note(at, format!("`{text}` is not carried over: {why}{open}"));
@@ -184,7 +190,7 @@ fn import_paths(
     decision: RuleDecision,
 ) {
     if access == PathAccess::Read && decision == RuleDecision::Ask {
-        return note_lost(builder, at, text, decision, "nobody is asked about reading a path");
+        return note_lost(builder, at, text, decision, "reading a path never causes a question");
     }
     match claude_path::convert_path(what, access, decision) {
         Ok(ConvertedPath { path, note }) => {

@@ -40,10 +40,10 @@ pub(super) fn convert_path(
             Ok(ConvertedPath { path: format!("**/{inner}"), note })
         }
         (PathAccess::Write, RuleDecision::Allow) => {
-            Err("where a project may be written is a setting: `sandbox = \"workspace-write\"`".to_owned())
+            Err("the sandbox policy says whether a project may be written, not a rule".to_owned())
         }
         (PathAccess::Write, RuleDecision::Ask | RuleDecision::Forbid) => {
-            let own = "only a project's own file can name a path of the project: put it into `.toolgate/rules.toml`";
+            let own = "only a project's own rules can name a path of the project";
             Err(own.to_owned())
         }
     }

@@ -9,7 +9,7 @@ use crate::HostPattern;
 use crate::rules::{NewRule, RuleDecision, RuleFault, RuleSubject};
 
 const HEADER: &str = "\
-# Made of Codex's rules by `toolgate policy import codex`.
+# Imported from Codex's rules.
 # A command that Codex allows runs outside its sandbox. Here it runs without a question and stays confined, unless its rule
 # says `unsandboxed = true`.
 ";
@@ -23,7 +23,7 @@ const RULE_CALLS: [&str; 3] = ["prefix_rule", "network_rule", "host_executable"]
 pub fn import_codex(text: &str, file: &Path) -> Result<ImportedRules, RuleFault> {
     check_length(text, file)?;
     if text.trim_start().starts_with('{') {
-        let why = "it looks like JSON, as Claude Code's settings are: try `toolgate policy import claude`";
+        let why = "it looks like JSON, as Claude Code's settings are";
         return Err(RuleFault::in_file(file, why));
     }
     let mut builder = ImportBuilder::default();

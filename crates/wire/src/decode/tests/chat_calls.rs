@@ -162,7 +162,7 @@ fn a_call_that_is_said_in_both_ways_is_one_call() {
 }
 
 #[test]
-fn ids_that_nobody_gave_are_others_in_another_response() {
+fn generated_ids_differ_between_responses() {
     let id = || {
         let mut reader = Chat.call_reader();
         let readings =

@@ -119,7 +119,7 @@ fn thoughts_searches_words_and_calls_are_heard_and_kept() {
 }
 
 #[test]
-fn a_thought_that_nobody_keeps_is_left_out_with_the_ids_beside_it() {
+fn a_thought_that_is_not_stored_is_left_out_with_the_ids_beside_it() {
     let (_, turn) = decode_stream(Responses, &stream(None));
     let items: Vec<String> = Responses.assistant_turn(&turn).iter().map(Value::to_string).collect();
     assert_snapshot!(items.join("\n"), @r#"

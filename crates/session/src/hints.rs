@@ -1,0 +1,186 @@
+//! Hints: the flags, configuration keys and commands of this program that help against an error of a library.
+
+use std::error::Error;
+use std::iter::successors;
+
+use exec::process::SpawnFault;
+use exec::sandbox::SetupFix;
+use toolgate::mcp::AuthFault;
+use toolgate::{
+    Denial, ErrorHints, NotAskedReason, PrivateDirectory, ResourceExcess, SandboxFault, WeakerEnforcement,
+};
+
+/// Returns the hints of this program, for answers and messages.
+pub fn program_hints() -> ErrorHints {
+    ErrorHints::new(hint_for)
+}
+
+/// Returns the message of `error`, with its hint if there is one.
+pub fn explain(error: &(dyn Error + 'static)) -> String {
+    program_hints().explain(error)
+}
+
+/// Returns the hint for `error` or for the first of its sources that has one.
+fn hint_for(error: &(dyn Error + 'static)) -> Option<String> {
+    // ends: an error has a finite chain of sources
+    successors(Some(error), |&error| error.source()).find_map(|error| {
+        if let Some(denial) = error.downcast_ref() {
+            return denial_hint(denial);
+        }
+        if let Some(fault) = error.downcast_ref() {
+            return spawn_hint(fault);
+        }
+        match error.downcast_ref() {
+            Some(SandboxFault::Denied(denial)) => return denial_hint(denial),
+            Some(SandboxFault::Spawn(fault)) => return spawn_hint(fault),
+            Some(SandboxFault::Directory(_) | SandboxFault::OneShot(_)) | None => {}
+        }
+        if let Some(AuthFault::LoginRequired { server, .. }) = error.downcast_ref() {
+            return Some(format!("run `toolgate mcp login {server}`"));
+        }
+        if error.is::<WeakerEnforcement>() {
+            return Some("`toolgate doctor` shows the fix".to_owned());
+        }
+        error.is::<PrivateDirectory>().then(|| {
+            "only the user can show a directory of it, with `files.read_roots` in their own configuration or `--read-root`"
+                .to_owned()
+        })
+    })
+}
+
+fn denial_hint(denial: &Denial) -> Option<String> {
+    let setting = |key: &str, flag: &str| {
+        Some(format!("only the user can change that, with `{key}` in their own configuration or `{flag}`"))
+    };
+    match denial {
+        Denial::Outside { .. } => Some(
+            "only the user can add one, with `files.read_roots` in their own configuration or `--read-root`"
+                .to_owned(),
+        ),
+        Denial::MayNotWrite { .. } => setting("confinement.writable", "--writable"),
+        Denial::MayNotReach { .. } => setting("confinement.unix_sockets", "--unix-socket"),
+        Denial::MayNotConnect { target, .. } => setting("confinement.network", "--network on").map(|hint| {
+            format!("{hint}, or for this host alone with `confinement.hosts` or `--host {target}`")
+        }),
+        Denial::ClosedByRule { .. } => Some("only the user can change that, by another rule".to_owned()),
+        Denial::HostConfiguration { .. } => Some(
+            "only the user can allow it: ask them, or have them add a rule that allows the path".to_owned(),
+        ),
+        Denial::Ended { excess: ResourceExcess::Scratch { .. } } => {
+            Some("the user can allow more with `confinement.tmp_mb`".to_owned())
+        }
+        Denial::Ended { excess: ResourceExcess::SharedMemory { .. } } => {
+            Some("the user can allow more with `confinement.memory_mb`".to_owned())
+        }
+        Denial::Unasked { denials, unasked, .. } => {
+            let mut hints: Vec<String> = denials.iter().filter_map(denial_hint).collect();
+            if *unasked == NotAskedReason::NoReviewer {
+                hints.push("the user can run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule".to_owned());
+            }
+            (!hints.is_empty()).then(|| hints.join("; "))
+        }
+        Denial::LeadsOutside { .. }
+        | Denial::DenyRead { .. }
+        | Denial::NotStated { .. }
+        | Denial::NotStatedRun { .. }
+        | Denial::Ended { excess: ResourceExcess::Memory }
+        | Denial::ByRule { .. }
+        | Denial::ByHook { .. }
+        | Denial::Disabled => None,
+    }
+}
+
+fn spawn_hint(fault: &SpawnFault) -> Option<String> {
+    match fault {
+        SpawnFault::Denied(denial) => denial_hint(denial),
+        SpawnFault::Unconfined { missing, .. } if missing.is_empty() => {
+            Some("`confinement.require` and `confinement.tier` must agree".to_owned())
+        }
+        SpawnFault::Unconfined { fix, weaker, .. } => {
+            let mut hints: Vec<String> = fix.and_then(setup_hint).into_iter().collect();
+            if let Some(tier) = weaker.map(toolgate::Tier::as_str) {
+                hints.push(format!(
+                    "`--require {tier}`, or `confinement.require = \"{tier}\"` in the user's own configuration, runs commands \
+                     without: they can then read secrets and change git hooks"
+                ));
+            }
+            hints.push("`toolgate doctor` says more".to_owned());
+            Some(hints.join("; "))
+        }
+        SpawnFault::TooMuch | SpawnFault::GitUnread { .. } => {
+            Some("`--require landlock` accepts it".to_owned())
+        }
+        SpawnFault::NotReady | SpawnFault::Refused { .. } | SpawnFault::System(_) => None,
+    }
+}
+
+/// Returns what this program offers besides `fix`.
+pub fn setup_hint(fix: SetupFix) -> Option<String> {
+    match fix {
+        SetupFix::Container => {
+            Some("or say `--sandbox external` if the container is all the confinement you want".to_owned())
+        }
+        SetupFix::Sysctl(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate::mcp::AuthRejection;
+    use toolgate::{NetworkPolicy, Tier, ToolError};
+
+    use super::*;
+
+    /// Every hint. The fact comes before it, in the words of the library.
+    #[test]
+    fn each_error_has_its_hint() {
+        let write = || Denial::MayNotWrite { path: "/a".into(), roots: vec!["/w".into()] };
+        let errors: Vec<Box<dyn Error>> = vec![
+            Box::new(Denial::Outside { path: "/a".into(), roots: vec!["/w".into()] }),
+            Box::new(write()),
+            Box::new(Denial::ClosedByRule { path: "/w/a".into(), rule: "the rule at r:1 asks".into() }),
+            Box::new(Denial::MayNotConnect { target: "h:1".into(), network: NetworkPolicy::Off }),
+            Box::new(Denial::MayNotReach { name: "@x".into() }),
+            Box::new(Denial::HostConfiguration { path: "/w/a".into(), when: "start an agent here".into() }),
+            Box::new(Denial::Ended { excess: ResourceExcess::Scratch { most: 1 << 20 } }),
+            Box::new(Denial::Ended { excess: ResourceExcess::SharedMemory { most: 1 << 20 } }),
+            Box::new(Denial::Disabled),
+            Box::new(ToolError::Blocked(write())),
+            Box::new(ToolError::Forbidden(Denial::Unasked {
+                why: write().to_string(),
+                denials: vec![write()],
+                unasked: NotAskedReason::NoReviewer,
+            })),
+            Box::new(ToolError::io_source(SpawnFault::TooMuch)),
+            Box::new(SandboxFault::Spawn(SpawnFault::Unconfined {
+                at_least: Tier::Namespaces,
+                missing: Vec::new(),
+                fix: None,
+                weaker: None,
+            })),
+            Box::new(AuthFault::LoginRequired {
+                server: "o".into(),
+                rejection: AuthRejection::Unauthenticated,
+            }),
+            Box::new(ToolError::io_source(PrivateDirectory { place: "/tmp".into() })),
+        ];
+        let told: Vec<String> = errors.iter().map(|error| explain(&**error)).collect();
+        insta::assert_snapshot!(told.join("\n"), @"
+        `/a` is outside the readable roots (`/w`); only the user can add one, with `files.read_roots` in their own configuration or `--read-root`
+        `/a` may not be changed: it lies outside the writable roots (`/w`); only the user can change that, with `confinement.writable` in their own configuration or `--writable`
+        `/w/a` may not be changed without approval: the rule at r:1 asks; only the user can change that, by another rule
+        connecting to `h:1` is not allowed: no host can be reached (the network is off); only the user can change that, with `confinement.network` in their own configuration or `--network on`, or for this host alone with `confinement.hosts` or `--host h:1`
+        connecting to the socket `@x` is not allowed; only the user can change that, with `confinement.unix_sockets` in their own configuration or `--unix-socket`
+        `/w/a` is configuration that takes effect on this machine next time you start an agent here; only the user can allow it: ask them, or have them add a rule that allows the path
+        the command was ended: there were more than 1 MB in the session's `/tmp`, `/var/tmp` and package caches; remove what is not needed; the user can allow more with `confinement.tmp_mb`
+        the command was ended: there were more than 1 MB of shared memory (memfd, shared mappings); use less; the user can allow more with `confinement.memory_mb`
+        tool calls are switched off (the approval policy is disabled), and only the user can change that: answer without tools
+        blocked by the sandbox: `/a` may not be changed: it lies outside the writable roots (`/w`); only the user can change that, with `confinement.writable` in their own configuration or `--writable`
+        forbidden by policy: this needs approval: `/a` may not be changed: it lies outside the writable roots (`/w`); no approver is available, so it was refused: try a way that needs no approval; only the user can change that, with `confinement.writable` in their own configuration or `--writable`; the user can run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule
+        nothing is run: the workspace holds more files, secrets or repositories than can be looked at, or is a directory that cannot be listed, so that some would not be protected; work in a smaller directory, or remove what a command may have put there; `--require landlock` accepts it
+        nothing is run: the policy demands at least namespaces, and allows no tier that is as strong; `confinement.require` and `confinement.tier` must agree
+        it requires authentication: the user must log in; run `toolgate mcp login o`
+        `/tmp` is private to this session, so what the host has in its own `/tmp` is not there; only the user can show a directory of it, with `files.read_roots` in their own configuration or `--read-root`
+        ");
+    }
+}
