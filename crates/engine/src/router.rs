@@ -211,20 +211,16 @@ struct CallPlan {
 /// Returns true if a call runs a command that only reads and prints. Such a call may run beside other reading calls,
 /// although its tool could do more.
 fn is_read_only_command(intent: &Intent) -> bool {
-    let mut runs = false;
     let only_reads = intent.effects.iter().all(|effect| match effect {
         Effect::Read(_) => true,
-        Effect::Exec(line) => {
-            runs = true;
-            policy::is_read_only_command(line)
-        }
+        Effect::Exec(exec) => exec.analysis().is_read_only(),
         Effect::Write(_)
         | Effect::SendInput(_)
         | Effect::Network(_)
         | Effect::Foreign(_)
         | Effect::Remember(_) => false,
     });
-    only_reads && runs
+    only_reads && intent.command().is_some()
 }
 
 /// Logs the end of a call: failures at info level, crashes as warnings.
@@ -402,16 +398,13 @@ impl RouterState {
         let attempt = tool.plan(call, &self.working_dir)?;
         let (name, working_dir) = (tool.spec().name().to_owned(), Arc::clone(&self.working_dir));
         let plan = CallPlan { tool: name, replacement: None, attempt, working_dir };
-        let line = plan.attempt.intent().effects.iter().find_map(|effect| match effect {
-            Effect::Exec(line) => Some(line),
-            _ => None,
-        });
-        let patch = line.and_then(|line| Some((line, policy::shell::find_patch(&line.argv)?)));
-        let Some((line, patch)) = patch else { return Ok(plan) };
+        let exec = plan.attempt.intent().command();
+        let patch = exec.and_then(|exec| Some((exec, exec.analysis().patch.as_ref()?)));
+        let Some((exec, patch)) = patch else { return Ok(plan) };
         let Ok(tool) = self.registry.find(APPLY_PATCH) else { return Ok(plan) };
         let directory = patch.directory.as_deref().unwrap_or_default();
-        let working_dir = Arc::new(WorkingDir { cwd: policy::normalize_path(&line.cwd.join(directory)) });
-        let payload = ToolPayload::Custom { input: patch.text };
+        let working_dir = Arc::new(WorkingDir { cwd: policy::normalize_path(&exec.cwd().join(directory)) });
+        let payload = ToolPayload::Custom { input: patch.text.clone() };
         let call = ToolCall { id: call.id.clone(), name: APPLY_PATCH.to_owned(), payload };
         let attempt = tool.plan(&call, &working_dir)?;
         Ok(CallPlan { tool: APPLY_PATCH.to_owned(), replacement: Some(call), attempt, working_dir })

@@ -56,11 +56,11 @@ pub use patch;
 pub use policy::{
     ApprovalPolicy, ApprovalQuestion, ApprovalReason, ClassifiedCommand, CommandAnalysis, CommandLine,
     CommandRisk, Confinement, DEFAULT_DENY_READ, Denial, DenyRead, Effect, EffectSummary, Enforcement,
-    EnforcementGap, EnvironmentFault, EnvironmentPolicy, Escalation, Gate, Grant, HostLocality, HostPattern,
-    HostPatternFault, HostRules, InheritScope, Intent, LOCALHOST, MachineLookup, MinimumTier, NetworkPolicy,
-    Permit, ReadRoot, ReadScope, ResourceLimits as CommandLimits, ReviewDecision, RuleProposal,
-    SandboxPolicy, Tier, Verdict, host_file_by_name, is_inside_configuration, is_invisible, is_secret_name,
-    rules, shell,
+    EnforcementGap, EnvironmentFault, EnvironmentPolicy, Escalation, ExecEffect, Gate, Grant, HostLocality,
+    HostPattern, HostPatternFault, HostRules, InheritScope, Intent, LOCALHOST, MachineLookup, MinimumTier,
+    NetworkPolicy, Permit, ReadRoot, ReadScope, ResourceLimits as CommandLimits, ReviewDecision,
+    RuleProposal, SandboxPolicy, Tier, Verdict, host_file_by_name, is_inside_configuration, is_invisible,
+    is_secret_name, rules, shell,
 };
 pub use serde_json::{Value, json};
 pub use tokio_util::sync::CancellationToken;

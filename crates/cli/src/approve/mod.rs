@@ -12,7 +12,7 @@ pub(crate) mod tests;
 mod text_box;
 
 pub(crate) use describe::{
-    ApprovalChoice, PromptScope, approval_choices, command_classes, confinement_summary, shell_script,
+    ApprovalChoice, PromptScope, approval_choices, command_classes, confinement_summary,
 };
 pub(crate) use dialogue::{ApprovalAnswer, ApprovalDialogue};
 pub(crate) use render::{ScreenSize, render_plain, render_question as page, render_rule as rule_page};

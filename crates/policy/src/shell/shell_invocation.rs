@@ -18,8 +18,13 @@ pub(crate) fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name) || OTHER_SHELLS.contains(&name)
 }
 
+/// Returns true if `shell`, a name or a path, is a shell that runs the script after `-c` or `-lc`.
+pub(crate) fn runs_scripts(shell: &str) -> bool {
+    SHELLS.contains(&program_name(shell))
+}
+
 /// Returns the dialect of the shell `name`.
-fn dialect_of(name: &str) -> ShellDialect {
+pub(crate) fn dialect_of(name: &str) -> ShellDialect {
     match name {
         "bash" => ShellDialect::Bash,
         "ash" | "dash" | "sh" => ShellDialect::Posix,
