@@ -69,9 +69,9 @@ pub use tool::{
     ForeignToolSpec, FreeformArgs, FreeformLanguage, FreeformSpec, FunctionSpec, HALT_GRACE, HaltReason,
     JsonSchema, Lane, LocalShellCall, NoticeListener, OmittedSize, OutputFacts, OutputImage, OutputItem,
     OutputStream, PlanStep, ProcessUsage, RequiredCapability, ShellForm, StepStatus, StopFlag, StrictMode,
-    TextGrammar, ToolCall, ToolError, ToolErrorKind, ToolHandler, ToolJob, ToolNotice, ToolOutput,
-    ToolOutputFuture, ToolPayload, ToolSource, ToolSpec, WorkingDir, erase, replace_lone_surrogates,
-    truncate_middle,
+    TakenOverCall, TextGrammar, ToolCall, ToolError, ToolErrorKind, ToolHandler, ToolJob, ToolNotice,
+    ToolOutput, ToolOutputFuture, ToolPayload, ToolSource, ToolSpec, WorkingDir, erase,
+    replace_lone_surrogates, truncate_middle,
 };
 #[cfg(feature = "tools")]
 pub use tools::{DEFAULT_SESSIONS, ImageSettings};
