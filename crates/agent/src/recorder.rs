@@ -220,7 +220,7 @@ fn describe_effect(effect: &Effect) -> String {
     match effect {
         Effect::Read(path) => format!("reads {}", path.display()),
         Effect::Write(path) => format!("writes {}", path.display()),
-        Effect::Exec(line) => format!("runs {:?} in {}", line.argv, line.cwd.display()),
+        Effect::Exec(exec) => format!("runs {:?} in {}", exec.line().argv(), exec.cwd().display()),
         Effect::SendInput(typing) => format!("types into `{}`", typing.command_line),
         Effect::Network(host) => format!("talks to {host}"),
         Effect::Foreign(foreign) => format!("calls `{}` of the server `{}`", foreign.tool, foreign.server),

@@ -134,7 +134,7 @@ async fn terminal(sessions: &SessionTable) -> Arc<ProcessSession> {
     let directory = ConfinedFs::new(&permit).lookup(&here).expect("it may be read");
     let shells = ShellCommands::new(InstalledShell::of_user(None), EnvironmentPolicy::default(), []);
     let stdio = Stdio::Terminal(PtySize::default());
-    let command = shells.command(argv, directory, stdio, sessions.spawner(), &permit).await;
+    let command = shells.command(argv.into(), directory, stdio, sessions.spawner(), &permit).await;
     let (session, pump) =
         sessions.start(command, SessionOrigin::default(), &permit).await.expect("it starts");
     sessions.adopt(&session, pump);

@@ -22,7 +22,7 @@ pub trait Hook: Send + Sync {
 pub struct PlannedCall<'a> {
     /// The tool's own name, even if the model used an alias.
     pub tool: &'a str,
-    /// The call as the model sent it. A patch inside a shell command appears as an `apply_patch` call.
+    /// The call as the model sent it. A call that another tool takes over appears as a call of that tool.
     pub call: &'a ToolCall,
     /// The effects that the call would have.
     pub intent: &'a Intent,

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use policy::Intent;
 use policy::rules::fits_tool;
 use tool::{
-    AnyTool, BoxFuture, ShellForm, StrictFault, ToolCall, ToolError, ToolHandler, ToolJob, ToolSource,
-    ToolSpec,
+    AnyTool, BoxFuture, ShellForm, StrictFault, TakenOverCall, ToolCall, ToolError, ToolHandler, ToolJob,
+    ToolSource, ToolSpec,
 };
 
 use crate::tool_selection::{ToolSelection, select_tools};
@@ -180,6 +181,11 @@ impl ToolRegistry {
             };
             ToolError::UnknownTool { name: name.to_owned(), nearest, known }
         })
+    }
+
+    /// Finds the tool that takes over a call with `intent`.
+    pub(crate) fn tool_taking_over(&self, intent: &Intent) -> Option<(Arc<dyn AnyTool>, TakenOverCall)> {
+        self.tools.values().find_map(|tool| Some((Arc::clone(tool), tool.takes_over(intent)?)))
     }
 
     /// Returns the existing tools that are siblings of `name`, e.g. tools of the same server.

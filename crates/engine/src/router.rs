@@ -9,8 +9,8 @@ use futures_util::FutureExt;
 use policy::{Effect, Gate, Intent};
 use tokio_util::sync::CancellationToken;
 use tool::{
-    AnyTool, BoxFuture, CallAttempt, Cx, ErrorHints, Lane, NoticeListener, ToolCall, ToolError, ToolOutput,
-    ToolPayload, WorkingDir,
+    AnyTool, BoxFuture, CallAttempt, Cx, ErrorHints, Lane, NoticeListener, TakenOverCall, ToolCall,
+    ToolError, ToolOutput, WorkingDir,
 };
 use tracing::Instrument;
 
@@ -211,9 +211,6 @@ impl ToolRouter {
 /// Characters of a failed output that are logged.
 const MAX_LOGGED_CHARS: usize = 200;
 
-/// The name of the tool that applies patches.
-const APPLY_PATCH: &str = "apply_patch";
-
 /// A parsed call: its tool, attempt and working directory.
 struct CallPlan {
     tool: String,
@@ -226,20 +223,16 @@ struct CallPlan {
 /// Returns true if a call runs a command that only reads and prints. Such a call may run beside other reading calls,
 /// although its tool could do more.
 fn is_read_only_command(intent: &Intent) -> bool {
-    let mut runs = false;
     let only_reads = intent.effects.iter().all(|effect| match effect {
         Effect::Read(_) => true,
-        Effect::Exec(line) => {
-            runs = true;
-            policy::is_read_only_command(line)
-        }
+        Effect::Exec(exec) => exec.analysis().is_read_only(),
         Effect::Write(_)
         | Effect::SendInput(_)
         | Effect::Network(_)
         | Effect::Foreign(_)
         | Effect::Remember(_) => false,
     });
-    only_reads && runs
+    only_reads && intent.command().is_some()
 }
 
 /// Logs the end of a call: failures at info level, crashes as warnings.
@@ -411,25 +404,18 @@ impl RouterState {
         planned.map_err(|_| ToolError::Crashed { tool: tool.spec().name().to_owned() })?
     }
 
-    /// Parses the call and states its intent. A shell command that only applies a patch becomes an `apply_patch` call,
-    /// if that tool exists.
+    /// Parses the call and states its intent. Another tool may take the call over.
     fn parse_and_plan(&self, call: &ToolCall, tool: &dyn AnyTool) -> Result<CallPlan, ToolError> {
         let attempt = tool.plan(call, &self.working_dir)?;
-        let (name, working_dir) = (tool.spec().name().to_owned(), Arc::clone(&self.working_dir));
-        let plan = CallPlan { tool: name, replacement: None, attempt, working_dir };
-        let line = plan.attempt.intent().effects.iter().find_map(|effect| match effect {
-            Effect::Exec(line) => Some(line),
-            _ => None,
-        });
-        let patch = line.and_then(|line| Some((line, policy::shell::find_patch(&line.argv)?)));
-        let Some((line, patch)) = patch else { return Ok(plan) };
-        let Ok(tool) = self.registry.find(APPLY_PATCH) else { return Ok(plan) };
-        let directory = patch.directory.as_deref().unwrap_or_default();
-        let working_dir = Arc::new(WorkingDir { cwd: policy::normalize_path(&line.cwd.join(directory)) });
-        let payload = ToolPayload::Custom { input: patch.text };
-        let call = ToolCall { id: call.id.clone(), name: APPLY_PATCH.to_owned(), payload };
+        let Some((tool, taken)) = self.registry.tool_taking_over(attempt.intent()) else {
+            let (tool, working_dir) = (tool.spec().name().to_owned(), Arc::clone(&self.working_dir));
+            return Ok(CallPlan { tool, replacement: None, attempt, working_dir });
+        };
+        let TakenOverCall { payload, working_dir } = taken;
+        let name = tool.spec().name().to_owned();
+        let call = ToolCall { id: call.id.clone(), name: name.clone(), payload };
         let attempt = tool.plan(&call, &working_dir)?;
-        Ok(CallPlan { tool: APPLY_PATCH.to_owned(), replacement: Some(call), attempt, working_dir })
+        Ok(CallPlan { tool: name, replacement: Some(call), attempt, working_dir: Arc::new(working_dir) })
     }
 
     fn new_context(&self, call: &ToolCall, working_dir: Arc<WorkingDir>) -> Cx {

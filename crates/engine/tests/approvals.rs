@@ -17,8 +17,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 use tool::{
-    CallId, Cx, FreeformArgs, FreeformLanguage, Lane, TextGrammar, ToolCall, ToolError, ToolErrorKind,
-    ToolHandler, ToolOutput, WorkingDir,
+    CallId, Cx, FreeformArgs, FreeformLanguage, Lane, TakenOverCall, TextGrammar, ToolCall, ToolError,
+    ToolErrorKind, ToolHandler, ToolOutput, ToolPayload, WorkingDir,
 };
 use toolgate_engine::{Approver, CallLimits, Rulebook, ToolCallRuntime, ToolRegistry, ToolRouter};
 
@@ -69,6 +69,14 @@ impl ToolHandler for EchoPatchTool {
     type Args = FreeformArgs<AnyText>;
     const NAME: &'static str = "apply_patch";
     const ABOUT: &'static str = "Applies a patch.";
+
+    fn takes_over(&self, intent: &Intent) -> Option<TakenOverCall> {
+        let exec = intent.command()?;
+        let patch = exec.analysis().patch.clone()?;
+        let cwd = policy::normalize_path(&exec.cwd().join(patch.directory.unwrap_or_default()));
+        let working_dir = WorkingDir { cwd };
+        Some(TakenOverCall { payload: ToolPayload::Custom { input: patch.text }, working_dir })
+    }
 
     async fn run(&self, args: &FreeformArgs<AnyText>, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         Ok(ToolOutput::text(format!("{} in {}", args.text, cx.cwd().display())))

@@ -14,8 +14,8 @@ use serde::Deserialize;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tool::{
-    BoxFuture, CallId, Cx, FreeformArgs, FreeformLanguage, HALT_GRACE, TextGrammar, ToolCall, ToolError,
-    ToolErrorKind, ToolHandler, ToolNotice, ToolOutput, WorkingDir,
+    BoxFuture, CallId, Cx, FreeformArgs, FreeformLanguage, HALT_GRACE, TakenOverCall, TextGrammar, ToolCall,
+    ToolError, ToolErrorKind, ToolHandler, ToolNotice, ToolOutput, ToolPayload, WorkingDir,
 };
 use toolgate_engine::{
     Approver, CallEvent, CallLimits, CallObserver, Hook, HookDecision, HookResponse, PlannedCall,
@@ -315,6 +315,14 @@ impl ToolHandler for FakePatchTool {
     type Args = FreeformArgs<AnyPatchText>;
     const NAME: &'static str = "apply_patch";
     const ABOUT: &'static str = "Applies a patch.";
+
+    fn takes_over(&self, intent: &Intent) -> Option<TakenOverCall> {
+        let exec = intent.command()?;
+        let patch = exec.analysis().patch.clone()?;
+        let cwd = policy::normalize_path(&exec.cwd().join(patch.directory.unwrap_or_default()));
+        let working_dir = WorkingDir { cwd };
+        Some(TakenOverCall { payload: ToolPayload::Custom { input: patch.text }, working_dir })
+    }
 
     async fn run(&self, _: &FreeformArgs<AnyPatchText>, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         Ok(ToolOutput::text("applied"))

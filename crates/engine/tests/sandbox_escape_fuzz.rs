@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use policy::rules::{RuleLayer, RuleSet};
 use policy::{
-    ApprovalPolicy, ApprovalQuestion, CommandLine, Confinement, Denial, DenyRead, Effect, Escalation,
+    ApprovalPolicy, ApprovalQuestion, Confinement, Denial, DenyRead, Effect, Escalation, ExecEffect,
     ForeignToolCall, Gate, Grant, Grants, Intent, MAX_WIDENINGS, MachineLookup, NetworkPolicy, Permit,
     ProgramInput, ReadRoot, ReadScope, ResolvedProgram, ReviewDecision, SandboxPolicy, ToolTrust,
 };
@@ -122,7 +122,11 @@ fn effect(random: &mut SeededRandom) -> Effect {
                 ToolTrust::Changed,
             ]),
         }),
-        _ => Effect::Exec(CommandLine { argv, cwd: "/w".into(), terminal: random.chance(20) }),
+        _ => {
+            let mut exec = ExecEffect::new(argv, "/w");
+            exec.terminal = random.chance(20);
+            Effect::Exec(exec)
+        }
     }
 }
 
@@ -273,7 +277,7 @@ impl FuzzSession {
     /// Returns true if a rule lets a command of `intent` leave the sandbox.
     fn leaves_by_rule(&self, intent: &Intent) -> bool {
         let docker = intent.effects.iter().any(|effect| {
-            matches!(effect, Effect::Exec(line) if line.argv.iter().any(|word| word.contains("docker")))
+            matches!(effect, Effect::Exec(line) if line.line().argv().iter().any(|word| word.contains("docker")))
         });
         docker && self.rules.iter().any(|rule| rule.contains("unsandboxed"))
     }

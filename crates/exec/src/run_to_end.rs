@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use policy::Permit;
+use policy::{CommandLine, Permit};
 use rustix::fs::{Access, FileType, access, stat};
 
 use crate::capture::{Capture, CapturedStream, StreamPortion};
@@ -37,8 +37,8 @@ pub fn find_program(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
 /// A program to run to completion, with its limits.
 #[derive(Debug)]
 pub struct OneShotCommand<'a> {
-    /// The program and its arguments.
-    pub argv: &'a [String],
+    /// The command.
+    pub line: &'a CommandLine,
     /// The complete environment.
     pub env: &'a BTreeMap<OsString, OsString>,
     /// The working directory.
@@ -99,7 +99,7 @@ impl OneShotCommand<'_> {
         let directory = Arc::new(ConfinedFs::new(permit).lookup(self.directory)?);
         let input = Arc::new(sealed_memfd(c"toolgate-errand", self.input)?);
         let command =
-            ProcessCommand::new(self.argv.to_vec(), self.env.clone(), directory, Stdio::FileInput(input));
+            ProcessCommand::new(self.line.clone(), self.env.clone(), directory, Stdio::FileInput(input));
         let capture = Capture::new(None, String::new()).with_stream_limit(self.max_output_bytes);
         let (session, mut pump) =
             ProcessSession::begin(0, command, SessionOrigin::default(), capture, spawner, permit).await?;

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 use policy::{
-    DenyRead, EnvironmentPolicy, Gate, Intent, Permit, ReadRoot, ReadScope, SandboxPolicy, Verdict,
+    CommandLine, DenyRead, EnvironmentPolicy, Gate, Intent, Permit, ReadRoot, ReadScope, SandboxPolicy,
+    Verdict,
 };
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, getpgid, getpgrp, kill_process, kill_process_group};
@@ -95,13 +96,13 @@ impl LeakBench {
         Self { workspace, sessions, shells, locks, tmp, state, mark }
     }
 
-    fn permit(&self, argv: Vec<String>) -> Permit {
+    fn permit(&self, line: CommandLine) -> Permit {
         let root = ReadRoot::new(self.workspace.path());
         let gate = Gate::new(
             ReadScope::new(vec![root], DenyRead::new::<&str>([], None).unwrap()),
             SandboxPolicy::FullAccess,
         );
-        match gate.decide("test", &Intent::run(argv, &self.workspace.path())) {
+        match gate.decide("test", &Intent::run(line, &self.workspace.path())) {
             Verdict::Allow(permit) => permit,
             // The test is about running commands, not about approval.
             Verdict::Ask(question) => match gate.settle(*question, &policy::ReviewDecision::Approved) {
@@ -114,26 +115,26 @@ impl LeakBench {
 
     async fn start(
         &self,
-        argv: Vec<String>,
+        line: CommandLine,
         stdio: Stdio,
     ) -> Result<(Arc<ProcessSession>, Pump), SpawnFault> {
-        let permit = self.permit(argv.clone());
+        let permit = self.permit(line.clone());
         let directory = ConfinedFs::new(&permit).lookup(&self.workspace.path()).unwrap();
-        let command = self.shells.command(argv, directory, stdio, self.sessions.spawner(), &permit).await;
+        let command = self.shells.command(line, directory, stdio, self.sessions.spawner(), &permit).await;
         self.sessions.start(command, SessionOrigin::default(), &permit).await
     }
 
     /// Starts a script whose processes hold the lock of `number`.
     async fn script(&self, number: usize, script: &str, stdio: Stdio) -> (Arc<ProcessSession>, Pump) {
-        let argv = self.argv(number, script);
-        self.start(argv, stdio).await.unwrap_or_else(|fault| panic!("call {number}: {fault}"))
+        let line = self.command_line(number, script);
+        self.start(line, stdio).await.unwrap_or_else(|fault| panic!("call {number}: {fault}"))
     }
 
-    fn argv(&self, number: usize, script: &str) -> Vec<String> {
+    fn command_line(&self, number: usize, script: &str) -> CommandLine {
         File::create(self.lock_file(number)).unwrap();
         let script =
             format!("M=98765.{number:06}; exec 8<$LOCKS/{number}; flock -s 8; echo ready; {script}\n:");
-        InstalledShell::find("bash").unwrap().argv(&script, false)
+        InstalledShell::find("bash").unwrap().command_line(&script, false)
     }
 
     fn lock_file(&self, number: usize) -> PathBuf {
@@ -379,10 +380,10 @@ async fn call(
     stdio: Stdio,
     fate: CallFate,
 ) -> Result<(), String> {
-    let argv = bench.argv(number, script);
+    let line = bench.command_line(number, script);
     let started = match fate {
-        CallFate::CancelledAtOnce(after) => timeout(after, bench.start(argv, stdio)).await.ok(),
-        _ => Some(bench.start(argv, stdio).await),
+        CallFate::CancelledAtOnce(after) => timeout(after, bench.start(line, stdio)).await.ok(),
+        _ => Some(bench.start(line, stdio).await),
     };
     if let Some(started) = started {
         let (session, mut pump) = started.map_err(|fault| fault.to_string())?;
@@ -450,7 +451,7 @@ async fn not_started(bench: &LeakBench) {
     ];
     for program in programs {
         for stdio in [Stdio::NoInput, Stdio::PipedInput, Stdio::Terminal(PtySize::default())] {
-            let (session, pump) = bench.start(vec![program.clone()], stdio).await.unwrap();
+            let (session, pump) = bench.start(vec![program.clone()].into(), stdio).await.unwrap();
             timeout(HUNG, pump).await.unwrap();
             assert!(session.take_fault().is_some(), "{program}: {:?}", session.stage());
         }

@@ -26,7 +26,8 @@ fn without_init_nothing_is_started() {
     let started = runtime.block_on(async {
         let directory = ConfinedFs::new(&permit).lookup(&here).unwrap();
         let shells = ShellCommands::new(None, EnvironmentPolicy::default(), []);
-        let command = shells.command(argv, directory, Stdio::NoInput, sessions.spawner(), &permit).await;
+        let command =
+            shells.command(argv.into(), directory, Stdio::NoInput, sessions.spawner(), &permit).await;
         sessions
             .start(command, SessionOrigin::default(), &permit)
             .await

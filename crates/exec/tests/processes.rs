@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use policy::{
-    DenyRead, EnvironmentPolicy, Gate, Intent, Permit, ReadRoot, ReadScope, SandboxPolicy, Verdict,
+    CommandLine, DenyRead, EnvironmentPolicy, Gate, Intent, Permit, ReadRoot, ReadScope, SandboxPolicy,
+    Verdict,
 };
 use testkit::TestWorkspace;
 use toolgate_exec::fs::ConfinedFs;
@@ -41,13 +42,13 @@ impl ProcessBench {
         Self { workspace, sessions, shells }
     }
 
-    fn permit(&self, argv: Vec<String>) -> Permit {
+    fn permit(&self, line: impl Into<CommandLine>) -> Permit {
         let read_scope = ReadScope::new(
             vec![ReadRoot::new(self.workspace.path())],
             DenyRead::new::<&str>([], None).unwrap(),
         );
         let gate = Gate::new(read_scope, SandboxPolicy::FullAccess);
-        match gate.decide("test", &Intent::run(argv, &self.workspace.path())) {
+        match gate.decide("test", &Intent::run(line, &self.workspace.path())) {
             Verdict::Allow(permit) => permit,
             // The test is about running commands, not about approval.
             Verdict::Ask(question) => match gate.settle(*question, &policy::ReviewDecision::Approved) {
@@ -58,15 +59,16 @@ impl ProcessBench {
         }
     }
 
-    async fn start(&self, argv: Vec<String>, stdio: Stdio) -> (Arc<ProcessSession>, Pump) {
-        let permit = self.permit(argv.clone());
+    async fn start(&self, line: impl Into<CommandLine>, stdio: Stdio) -> (Arc<ProcessSession>, Pump) {
+        let line = line.into();
+        let permit = self.permit(line.clone());
         let directory = ConfinedFs::new(&permit).lookup(&self.workspace.path()).unwrap();
-        let command = self.shells.command(argv, directory, stdio, self.sessions.spawner(), &permit).await;
+        let command = self.shells.command(line, directory, stdio, self.sessions.spawner(), &permit).await;
         self.sessions.start(command, SessionOrigin::default(), &permit).await.unwrap()
     }
 
     async fn run(&self, script: &str) -> (SessionStage, String, String) {
-        let argv = InstalledShell::find("bash").unwrap().argv(script, false);
+        let argv = InstalledShell::find("bash").unwrap().command_line(script, false);
         let (session, pump) = self.start(argv, Stdio::NoInput).await;
         pump.await;
         let output = session.take_output().output;
@@ -140,7 +142,7 @@ fn a_permit_for_something_else_starts_nothing() {
         let directory = ConfinedFs::new(&permit).lookup(&bench.workspace.path()).unwrap();
         let argv = vec!["false".to_owned()];
         let spawner = bench.sessions.spawner();
-        let command = bench.shells.command(argv, directory, Stdio::NoInput, spawner, &permit).await;
+        let command = bench.shells.command(argv.into(), directory, Stdio::NoInput, spawner, &permit).await;
         let started = bench.sessions.start(command, SessionOrigin::default(), &permit).await;
         assert!(matches!(started, Err(SpawnFault::Denied(_))));
     });
@@ -190,7 +192,7 @@ fn a_program_gets_three_descriptors_and_no_more() {
 fn output_before_the_observer_comes_is_streamed_whole() {
     let bench = ProcessBench::new();
     let streamed = block_on(async {
-        let argv = InstalledShell::find("bash").unwrap().argv("seq 1 400000", false);
+        let argv = InstalledShell::find("bash").unwrap().command_line("seq 1 400000", false);
         let (session, mut pump) = bench.start(argv, Stdio::NoInput).await;
         session.keep_for_stream();
         // Much more than is held in memory is written by now, or waits in the pipe.

@@ -12,8 +12,12 @@ use crate::{CommandLine, ForeignToolCall, Grant, Grants, HostPattern, MemoryNote
 pub enum ApprovalKey {
     /// This command line, with programs at these paths, under this policy.
     Run {
-        /// The program, arguments, directory and terminal.
+        /// The command.
         line: CommandLine,
+        /// The working directory.
+        cwd: PathBuf,
+        /// The program gets a terminal.
+        terminal: bool,
         /// The real paths of its programs, one per command; `None` for a missing program.
         programs: Vec<Option<PathBuf>>,
         /// The sandbox policy of the run.
@@ -149,8 +153,9 @@ mod tests {
     }
 
     fn run(program: &str) -> ApprovalKey {
-        let line = CommandLine { argv: vec![program.to_owned()], cwd: "/w".into(), terminal: false };
-        ApprovalKey::Run { line, programs: Vec::new(), sandbox: "workspace-write" }
+        let line = CommandLine::from(vec![program.to_owned()]);
+        let (cwd, programs) = ("/w".into(), Vec::new());
+        ApprovalKey::Run { line, cwd, terminal: false, programs, sandbox: "workspace-write" }
     }
 
     #[test]

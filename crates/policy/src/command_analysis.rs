@@ -12,7 +12,9 @@ use crate::programs::{
     inner_commands, is_interpreter,
 };
 use crate::rules::{MatchedRule, PolicyRule, RuleDecision, RuleSet, RuleSubject};
-use crate::shell::{ScriptAnalysis, ScriptCommand, ScriptRedirect, ScriptWord, UndecidedPart, analyse_argv};
+use crate::shell::{
+    PatchCommand, ScriptAnalysis, ScriptCommand, ScriptRedirect, ScriptWord, UndecidedPart, analyse_line,
+};
 use crate::xargs_pipeline::ReadOnlyStarts;
 use crate::{ApprovalCase, CommandLine, MachineLookup, ResolvedProgram};
 
@@ -32,6 +34,8 @@ pub struct CommandAnalysis {
     pub definitions: Vec<String>,
     /// The script is too long for a person to review.
     pub too_long: bool,
+    /// The patch that the line applies, if that is its only effect.
+    pub patch: Option<PatchCommand>,
 }
 
 /// One command that the line may run.
@@ -60,43 +64,21 @@ pub struct AppliedRule {
     matched_by_name: bool,
 }
 
-/// Returns true if every command of `line` is known to only read and print.
-///
-/// ```
-/// use toolgate_policy::{CommandLine, is_read_only_command};
-///
-/// let line = |script: &str| CommandLine {
-///     argv: ["bash", "-lc", script].map(str::to_owned).to_vec(),
-///     cwd: "/work".into(),
-///     terminal: false,
-/// };
-/// assert!(is_read_only_command(&line("ls && grep -r x src | head")));
-/// assert!(!is_read_only_command(&line("git status > out")) && !is_read_only_command(&line("make")) && !is_read_only_command(&line("$x")));
-/// ```
-pub fn is_read_only_command(line: &CommandLine) -> bool {
-    let analysis = CommandAnalysis::analyse(line, &RuleSet::default());
-    let certain =
-        analysis.undecided.is_empty() && analysis.assignments.is_empty() && analysis.definitions.is_empty();
-    certain
-        && !analysis.too_long
-        && !analysis.commands.is_empty()
-        && analysis.commands.iter().all(|part| !part.may_need_approval())
-}
-
 impl CommandAnalysis {
-    /// Analyses `line` and finds the rules about each command.
-    pub(crate) fn analyse(line: &CommandLine, rules: &RuleSet) -> Self {
-        let analysis = analyse_argv(&line.argv);
+    /// Analyses `line`, without the rules about its commands.
+    pub(crate) fn of(line: &CommandLine) -> Self {
+        let analysis = analyse_line(line);
         let dangers = combined_dangers::find_dangers(&analysis);
-        let ScriptAnalysis { commands, undecided, defined, assigned, .. } = analysis;
+        let ScriptAnalysis { commands, undecided, defined, assigned, patch, .. } = analysis;
         let wrapper_flags: Vec<bool> = (0..commands.len()).map(|at| is_wrapper(&commands, at)).collect();
-        let length: usize = line.argv.iter().map(String::len).sum();
-        let long = length - heredoc_bytes(&commands).min(length) > MAX_REVIEWABLE_BYTES;
+        let length: usize = line.argv().iter().map(String::len).sum();
+        let too_long = length - heredoc_bytes(&commands).min(length) > MAX_REVIEWABLE_BYTES;
         let starts = ReadOnlyStarts::new(&commands, &wrapper_flags);
         let parts = commands.into_iter().zip(wrapper_flags).enumerate();
         let mut parts: Vec<ClassifiedCommand> = parts
             .map(|(at, (command, is_wrapper))| {
-                ClassifiedCommand::classify(command, is_wrapper, starts.is_read_only(at), rules)
+                let risk = classify_in_context(&command, is_wrapper, starts.is_read_only(at));
+                ClassifiedCommand { command, risk, is_wrapper, rules: Vec::new(), program: None }
             })
             .collect();
         for (part, danger) in parts.iter_mut().zip(dangers) {
@@ -104,12 +86,8 @@ impl CommandAnalysis {
                 part.risk = danger.unwrap_or(part.risk);
             }
         }
-        // After a `cd`, `..` may be the root directory, and a relative script name may mean another file.
+        // After a `cd`, `..` may be the root directory.
         if parts.iter().any(ClassifiedCommand::may_change_directory) {
-            parts
-                .iter_mut()
-                .filter(|part| part.name().is_some_and(is_interpreter))
-                .for_each(ClassifiedCommand::make_file_rules_uncertain);
             let climbing = parts
                 .iter_mut()
                 .filter(|part| part.risk == CommandRisk::ReadOnly && part.may_search_parent());
@@ -119,7 +97,43 @@ impl CommandAnalysis {
             let why = dangerous_variable(&name);
             (name, value, why)
         });
-        Self { commands: parts, undecided, assignments: sets.collect(), definitions: defined, too_long: long }
+        let assignments = sets.collect();
+        Self { commands: parts, undecided, assignments, definitions: defined, too_long, patch }
+    }
+
+    /// Returns the analysis with the rules about each command. Rules may be added while a call waits, so they are
+    /// matched when the gate decides.
+    pub(crate) fn with_rules(&self, rules: &RuleSet) -> Self {
+        let mut analysis = self.clone();
+        // After a `cd`, a relative script name may mean another file.
+        let moves = analysis.commands.iter().any(ClassifiedCommand::may_change_directory);
+        for part in &mut analysis.commands {
+            part.rules = matching_rules(&part.command, rules);
+            if moves && part.name().is_some_and(is_interpreter) {
+                part.make_file_rules_uncertain();
+            }
+        }
+        analysis
+    }
+
+    /// Returns true if every command of the line is known to only read and print.
+    ///
+    /// ```
+    /// use toolgate_policy::ExecEffect;
+    ///
+    /// let reads = |script: &str| {
+    ///     let argv = ["bash", "-lc", script].map(str::to_owned).to_vec();
+    ///     ExecEffect::new(argv, "/work").analysis().is_read_only()
+    /// };
+    /// assert!(reads("ls && grep -r x src | head"));
+    /// assert!(!reads("git status > out") && !reads("make") && !reads("$x"));
+    /// ```
+    pub fn is_read_only(&self) -> bool {
+        let certain = self.undecided.is_empty() && self.assignments.is_empty() && self.definitions.is_empty();
+        certain
+            && !self.too_long
+            && !self.commands.is_empty()
+            && self.commands.iter().all(|part| !part.may_need_approval())
     }
 
     /// Resolves each command name to a program. An untrusted program is never read-only.
@@ -209,28 +223,6 @@ impl CommandAnalysis {
 }
 
 impl ClassifiedCommand {
-    fn classify(command: ScriptCommand, is_wrapper: bool, starts: bool, all: &RuleSet) -> Self {
-        let risk = classify_in_context(&command, is_wrapper, starts);
-        let matches = all.rules_for_command(&command.words, command.more_args);
-        let applied = |certain: bool| {
-            move |matched: MatchedRule<'_>| AppliedRule {
-                rule: matched.rule.clone(),
-                certain,
-                matched_by_name: matched.matched_by_name,
-            }
-        };
-        let mut rules: Vec<AppliedRule> = matches.certain.into_iter().map(applied(true)).collect();
-        rules.extend(matches.possible.into_iter().map(applied(false)));
-        rules.extend(rules_without_options(&command, all));
-        for rule in find_likely_rules(&command, all) {
-            if !rules.iter().any(|applied| applied.rule == *rule) {
-                rules.push(AppliedRule { rule: rule.clone(), certain: false, matched_by_name: false });
-            }
-        }
-        rules.sort_by_key(|applied| std::cmp::Reverse((applied.rule.decision, applied.certain)));
-        Self { command, risk, is_wrapper, rules, program: None }
-    }
-
     /// Returns the command name, if it is known.
     pub fn name(&self) -> Option<&str> {
         literal_text(&self.command.words[0])
@@ -424,6 +416,28 @@ fn rules_without_options(command: &ScriptCommand, rules: &RuleSet) -> Vec<Applie
     };
     let certain = found.certain.into_iter().filter(strict).map(applied(git));
     certain.chain(found.possible.into_iter().filter(strict).map(applied(false))).collect()
+}
+
+/// Returns the rules about the command, strictest first.
+fn matching_rules(command: &ScriptCommand, all: &RuleSet) -> Vec<AppliedRule> {
+    let matches = all.rules_for_command(&command.words, command.more_args);
+    let applied = |certain: bool| {
+        move |matched: MatchedRule<'_>| AppliedRule {
+            rule: matched.rule.clone(),
+            certain,
+            matched_by_name: matched.matched_by_name,
+        }
+    };
+    let mut rules: Vec<AppliedRule> = matches.certain.into_iter().map(applied(true)).collect();
+    rules.extend(matches.possible.into_iter().map(applied(false)));
+    rules.extend(rules_without_options(command, all));
+    for rule in find_likely_rules(command, all) {
+        if !rules.iter().any(|applied| applied.rule == *rule) {
+            rules.push(AppliedRule { rule: rule.clone(), certain: false, matched_by_name: false });
+        }
+    }
+    rules.sort_by_key(|applied| std::cmp::Reverse((applied.rule.decision, applied.certain)));
+    rules
 }
 
 /// Finds rules that may be about the command, or about a command that it starts.

@@ -206,12 +206,10 @@ impl Gate {
     pub fn explain(&self, tool: &str, intent: &Intent) -> (Verdict, Option<CommandAnalysis>) {
         let evaluation = IntentEvaluation::evaluate(self, tool, intent, false);
         let mut analysis = evaluation.analysis.clone();
-        for effect in &intent.effects {
-            if let (Effect::Exec(line), Some(analysis)) = (effect, &mut analysis)
-                && !analysis.programs_resolved()
-            {
-                analysis.resolve_programs(&*self.machine, &line.cwd);
-            }
+        if let (Some(exec), Some(analysis)) = (intent.command(), &mut analysis)
+            && !analysis.programs_resolved()
+        {
+            analysis.resolve_programs(&*self.machine, exec.cwd());
         }
         (self.verdict_from(tool, intent, evaluation), analysis)
     }
@@ -413,7 +411,7 @@ impl Gate {
             match effect {
                 Effect::Read(path) => reads.push(path.clone()),
                 Effect::Write(path) => writes.push(path.clone()),
-                Effect::Exec(line) => runs.push(line.argv.clone()),
+                Effect::Exec(exec) => runs.push(exec.clone()),
                 Effect::Network(_) | Effect::SendInput(_) | Effect::Foreign(_) | Effect::Remember(_) => {}
             }
         }

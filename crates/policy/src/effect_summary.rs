@@ -10,7 +10,9 @@ use std::path::Path;
 
 use crate::programs::program_name;
 use crate::shell::{PatchCommand, ScriptRedirect, ScriptWord};
-use crate::{ApprovalQuestion, ClassifiedCommand, CommandAnalysis, CommandRisk, Effect, resolve_path};
+use crate::{
+    ApprovalQuestion, ClassifiedCommand, CommandAnalysis, CommandRisk, Effect, ExecEffect, resolve_path,
+};
 
 /// Sources and destinations of data that are not files.
 const NON_FILE_PATHS: &[&str] = &[
@@ -114,10 +116,7 @@ impl ApprovalQuestion {
     pub fn effect_summary(&self) -> EffectSummary {
         let mut out = EffectSummary::default();
         let effects = &self.intent.effects;
-        let cwd = effects.iter().find_map(|effect| match effect {
-            Effect::Exec(line) => Some(line.cwd.as_path()),
-            _ => None,
-        });
+        let cwd = self.intent.command().map(ExecEffect::cwd);
         if let (Some(analysis), Some(cwd)) = (&self.analysis, cwd) {
             out = EffectSummary::of_command(analysis, cwd);
         }
@@ -128,8 +127,8 @@ impl ApprovalQuestion {
                 Effect::Read(path) => out.reads.push(path.display().to_string()),
                 Effect::Write(path) => out.writes.push(path.display().to_string()),
                 Effect::Network(target) => out.hosts.push(target.clone()),
-                Effect::Exec(line) => {
-                    out.writes.extend(crate::shell::find_patch(&line.argv).iter().flat_map(patched_files));
+                Effect::Exec(exec) => {
+                    out.writes.extend(exec.analysis().patch.iter().flat_map(patched_files));
                 }
                 Effect::SendInput(_) | Effect::Foreign(_) | Effect::Remember(_) => {}
             }

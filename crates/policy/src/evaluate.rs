@@ -10,7 +10,7 @@ use crate::rule_lookup::{self, rules_for_host, rules_for_path};
 use crate::rules::{PathAccess, PolicyRule, RuleDecision, RuleSet};
 use crate::{
     ApprovalCase, ApprovalPolicy, ApprovalReason, ApprovalRequirement, ClassifiedCommand, CommandAnalysis,
-    CommandLine, Denial, Effect, Escalation, ForeignToolCall, Gate, Grant, Grants, HostFile, HostFileRole,
+    Denial, Effect, Escalation, ExecEffect, ForeignToolCall, Gate, Grant, Grants, HostFile, HostFileRole,
     HostPattern, Intent, MemoryNote, NetworkPolicy, NotAskedReason, ProgramInput, ToolTrust,
     approval_requirement,
 };
@@ -66,7 +66,7 @@ impl IntentEvaluation {
                     out.forbid(gate.read_scope.check_read(path).err());
                 }
                 Effect::Write(path) => evaluator.evaluate_write(path, &mut out),
-                Effect::Exec(line) => evaluator.evaluate_exec(line, intent, &mut out),
+                Effect::Exec(exec) => evaluator.evaluate_exec(exec, intent, &mut out),
                 Effect::SendInput(input) => evaluator.evaluate_input(input, &mut out),
                 Effect::Network(target) => evaluator.evaluate_network(target, &mut out),
                 Effect::Foreign(foreign) => evaluator.evaluate_foreign_call(foreign, &mut out),
@@ -331,8 +331,8 @@ impl EffectEvaluator<'_> {
         }
     }
 
-    fn evaluate_exec(&self, line: &CommandLine, intent: &Intent, out: &mut IntentEvaluation) {
-        let mut analysis = CommandAnalysis::analyse(line, self.rules);
+    fn evaluate_exec(&self, exec: &ExecEffect, intent: &Intent, out: &mut IntentEvaluation) {
+        let mut analysis = exec.analysis().with_rules(self.rules);
         // Program paths matter only if a rule or a stored approval depends on the program's identity.
         let allows = |part: &ClassifiedCommand| {
             part.rules.iter().any(|applied| applied.rule.decision == RuleDecision::Allow)
@@ -342,7 +342,7 @@ impl EffectEvaluator<'_> {
             || analysis.commands.iter().any(allows)
             || self.gate.has_approvals();
         if needs_programs {
-            analysis.resolve_programs(&*self.gate.machine, &line.cwd);
+            analysis.resolve_programs(&*self.gate.machine, exec.cwd());
         }
         let leaves = self.confines() && analysis.may_leave_sandbox();
         if leaves {
@@ -358,14 +358,19 @@ impl EffectEvaluator<'_> {
             out.apply_requirement(asks, ApprovalReason::LeavesSandbox);
         }
         if !needs_programs && !out.reasons.is_empty() {
-            analysis.resolve_programs(&*self.gate.machine, &line.cwd);
+            analysis.resolve_programs(&*self.gate.machine, exec.cwd());
         }
         let programs = analysis.commands.iter().map(|part| {
             let path = part.program.as_ref().map(|program| program.path.clone());
             path.filter(|path| !path.as_os_str().is_empty())
         });
-        let programs = programs.collect();
-        out.keys.push(ApprovalKey::Run { line: line.clone(), programs, sandbox: self.gate.sandbox.as_str() });
+        out.keys.push(ApprovalKey::Run {
+            line: exec.line().clone(),
+            cwd: exec.cwd().to_owned(),
+            terminal: exec.terminal,
+            programs: programs.collect(),
+            sandbox: self.gate.sandbox.as_str(),
+        });
         out.proposal = propose_rule::propose_command_rule(
             &analysis,
             &out.reasons,

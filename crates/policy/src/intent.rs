@@ -1,6 +1,9 @@
 //! Intents: the effects that a call states before it performs any of them.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::{CommandAnalysis, CommandLine};
 
 /// One effect of a call outside this process.
 ///
@@ -11,8 +14,8 @@ pub enum Effect {
     Read(PathBuf),
     /// Creates, changes or removes this file, or anything below this directory.
     Write(PathBuf),
-    /// Starts this program with these arguments.
-    Exec(CommandLine),
+    /// Runs this command.
+    Exec(ExecEffect),
     /// Sends input to a running program.
     SendInput(ProgramInput),
     /// Connects to this host, e.g. `example.org:443`.
@@ -23,15 +26,49 @@ pub enum Effect {
     Remember(MemoryNote),
 }
 
-/// A program with its arguments and its working directory.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct CommandLine {
-    /// The program and its arguments.
-    pub argv: Vec<String>,
-    /// The working directory.
-    pub cwd: PathBuf,
+/// A command that a call runs, with its working directory and its analysis.
+///
+/// The command is analysed here, once per call. Lanes, gate, question and executor use this analysis.
+#[derive(Debug, Clone)]
+pub struct ExecEffect {
+    line: CommandLine,
+    cwd: PathBuf,
+    analysis: Arc<CommandAnalysis>,
     /// The program gets a terminal.
     pub terminal: bool,
+}
+
+impl ExecEffect {
+    /// Creates the effect of running `line` in `cwd` without a terminal.
+    pub fn new(line: impl Into<CommandLine>, cwd: impl Into<PathBuf>) -> Self {
+        let line = line.into();
+        let analysis = Arc::new(CommandAnalysis::of(&line));
+        Self { line, cwd: cwd.into(), analysis, terminal: false }
+    }
+
+    /// Returns the command.
+    pub fn line(&self) -> &CommandLine {
+        &self.line
+    }
+
+    /// Returns the working directory.
+    pub fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// Returns the analysis of the command, without the rules about it.
+    pub fn analysis(&self) -> &CommandAnalysis {
+        &self.analysis
+    }
+}
+
+impl Eq for ExecEffect {}
+
+impl PartialEq for ExecEffect {
+    /// Compares everything but the analysis, which follows from the command.
+    fn eq(&self, other: &Self) -> bool {
+        (&self.line, &self.cwd, self.terminal) == (&other.line, &other.cwd, other.terminal)
+    }
 }
 
 /// Input for a running program.
@@ -123,25 +160,33 @@ impl Intent {
         Self::from_effects(vec![Effect::Read(path.as_ref().to_owned())])
     }
 
-    /// States that the call starts `argv` in `workdir`.
+    /// States that the call runs `line` in `workdir`.
     ///
     /// ```
     /// use toolgate_policy::{Effect, Intent};
     /// let intent = Intent::run(vec!["ls".to_owned()], "/w".as_ref());
     /// assert_eq!(intent.effects[0], Effect::Read("/w".into()));
-    /// assert!(matches!(&intent.effects[1], Effect::Exec(line) if line.argv == ["ls"]));
+    /// assert!(matches!(&intent.effects[1], Effect::Exec(exec) if exec.line().argv() == ["ls"]));
     /// ```
-    pub fn run(argv: Vec<String>, workdir: &Path) -> Self {
-        let line = CommandLine { argv, cwd: workdir.to_owned(), terminal: false };
-        Self::from_effects(vec![Effect::Read(workdir.to_owned()), Effect::Exec(line)])
+    pub fn run(line: impl Into<CommandLine>, workdir: &Path) -> Self {
+        let exec = ExecEffect::new(line, workdir);
+        Self::from_effects(vec![Effect::Read(workdir.to_owned()), Effect::Exec(exec)])
+    }
+
+    /// Returns the first command that the call runs.
+    pub fn command(&self) -> Option<&ExecEffect> {
+        self.effects.iter().find_map(|effect| match effect {
+            Effect::Exec(exec) => Some(exec),
+            _ => None,
+        })
     }
 
     /// Sets whether started programs get a terminal.
     #[must_use]
     pub fn with_terminal(mut self, terminal: bool) -> Self {
         for effect in &mut self.effects {
-            if let Effect::Exec(line) = effect {
-                line.terminal = terminal;
+            if let Effect::Exec(exec) = effect {
+                exec.terminal = terminal;
             }
         }
         self

@@ -10,6 +10,7 @@ mod approval_question;
 mod approval_store;
 mod combined_dangers;
 mod command_analysis;
+mod command_line;
 mod command_risk;
 mod credentials;
 mod dataflow;
@@ -52,7 +53,8 @@ pub use address_class::AddressClass;
 pub use approval_policy::{ApprovalCase, ApprovalPolicy, ApprovalRequirement, approval_requirement};
 pub use approval_question::{ApprovalQuestion, ApprovalReason, ReviewDecision, RuleProposal};
 pub use approval_store::{ApprovalKey, ApprovalStore};
-pub use command_analysis::{AppliedRule, ClassifiedCommand, CommandAnalysis, is_read_only_command};
+pub use command_analysis::{AppliedRule, ClassifiedCommand, CommandAnalysis};
+pub use command_line::CommandLine;
 pub use credentials::looks_like_secret_name as is_secret_name;
 pub use decide::{Gate, MAX_WIDENINGS, ReviewOutcome, Verdict};
 pub use denial::{Denial, NotAskedReason, ResourceExcess};
@@ -68,7 +70,7 @@ pub use host_locality::{HostLocality, LOCALHOST, LOCALHOST_SPELLINGS, is_interne
 pub use host_names::{HOST_CONFIGURATION, NESTED_CONFIGURATION};
 pub use host_pattern::{HostPattern, HostPatternFault, HostRules};
 pub use intent::{
-    CommandLine, Effect, Escalation, ForeignToolCall, Intent, MemoryNote, ProgramInput, ToolTrust,
+    Effect, Escalation, ExecEffect, ForeignToolCall, Intent, MemoryNote, ProgramInput, ToolTrust,
 };
 pub use invisible_chars::is_invisible;
 pub use machine_lookup::{MachineLookup, ResolvedProgram};

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::host_files::host_file_on;
 use crate::machine_lookup::UnknownMachine;
 use crate::{
-    Confinement, Denial, Grant, Grants, HostFile, HostFileRole, MachineLookup, ReadScope, SandboxPolicy,
+    CommandLine, Confinement, Denial, ExecEffect, Grant, Grants, HostFile, HostFileRole, MachineLookup,
+    ReadScope, SandboxPolicy,
 };
 
 /// Permits its holder exactly the reads, writes and commands that the call stated and the policy allows.
@@ -23,7 +24,7 @@ use crate::{
 pub struct Permit {
     reads: Vec<PathBuf>,
     writes: Vec<PathBuf>,
-    runs: Vec<Vec<String>>,
+    runs: Vec<ExecEffect>,
     read_scope: Arc<ReadScope>,
     sandbox: SandboxPolicy,
     confinement: Arc<Confinement>,
@@ -34,7 +35,8 @@ pub struct Permit {
 
 impl fmt::Debug for Permit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { reads, writes, runs, sandbox, grants, widenings, .. } = self;
+        let Self { reads, writes, sandbox, grants, widenings, .. } = self;
+        let runs: Vec<&CommandLine> = self.runs.iter().map(ExecEffect::line).collect();
         write!(
             f,
             "Permit({sandbox:?}, reads {reads:?}, writes {writes:?}, runs {runs:?}, {grants:?}, {widenings})"
@@ -46,7 +48,7 @@ impl Permit {
     pub(crate) fn new(
         reads: Vec<PathBuf>,
         writes: Vec<PathBuf>,
-        runs: Vec<Vec<String>>,
+        runs: Vec<ExecEffect>,
         read_scope: Arc<ReadScope>,
         sandbox: SandboxPolicy,
         confinement: Arc<Confinement>,
@@ -135,11 +137,16 @@ impl Permit {
         host_file_on(&*self.machine, real, roots, self.confinement.user_homes())
     }
 
-    /// Checks that this call may start `argv`: exactly this command was stated and allowed.
-    pub fn may_run(&self, argv: &[String]) -> Result<(), Denial> {
-        if self.runs.iter().any(|stated| stated == argv) {
+    /// Returns the first command that this call stated.
+    pub fn command(&self) -> Result<&ExecEffect, Denial> {
+        self.runs.first().ok_or(Denial::NotStatedRun { argv: Vec::new() })
+    }
+
+    /// Checks that this call may run `line`: exactly this command was stated and allowed.
+    pub fn may_run(&self, line: &CommandLine) -> Result<(), Denial> {
+        if self.runs.iter().any(|stated| stated.line() == line) {
             return Ok(());
         }
-        Err(Denial::NotStatedRun { argv: argv.to_owned() })
+        Err(Denial::NotStatedRun { argv: line.argv() })
     }
 }

@@ -90,21 +90,7 @@ pub async fn serve_connection(
     let probe = frames.probe();
     let (mut read, mut write) = frames.split();
     let peer = Peer::new(host.cancel_notification());
-    let writing = async {
-        // ends: when the connection is closed, or a write fails or stalls
-        while let Some(message) = peer.outbox().next().await {
-            let flush = peer.outbox().is_empty();
-            match write.send(message, flush, limits.write_timeout).await {
-                Ok(()) => {}
-                Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
-                    tracing::warn!("a client does not read what it is sent; its connection is closed");
-                    return;
-                }
-                Err(_) => return,
-            }
-        }
-        write.finish().await;
-    };
+    let writing = write_messages(&peer, &mut write, limits.write_timeout);
     let dispatcher =
         MessageDispatcher { host: Arc::clone(&host), peer: peer.clone(), limits, open: Arc::default() };
     let reading = async {
@@ -143,6 +129,23 @@ pub async fn serve_connection(
     }
     dispatcher.close();
     host.on_disconnect(&peer);
+}
+
+/// Writes the messages of the outbox until the connection is closed, or a write fails or stalls.
+async fn write_messages(peer: &Peer, write: &mut impl FrameWrite, write_timeout: Duration) {
+    // ends: when the connection is closed, or a write fails or stalls
+    while let Some(message) = peer.outbox().next().await {
+        let flush = peer.outbox().is_empty();
+        match write.send(message, flush, write_timeout).await {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
+                tracing::warn!("a client does not read what it is sent; its connection is closed");
+                return;
+            }
+            Err(_) => return,
+        }
+    }
+    write.finish().await;
 }
 
 /// Polling interval of the probe for a half-closed peer.

@@ -24,9 +24,7 @@ pub fn describe_verdict(verdict: &Verdict) -> (&'static str, Vec<String>) {
             let gives = permit.grants().iter().map(|grant| format!("a rule or an answer lets it {grant}"));
             ("allow", gives.collect())
         }
-        Verdict::Ask(question) => {
-            ("ask", question.reasons.iter().map(ToString::to_string).collect())
-        }
+        Verdict::Ask(question) => ("ask", question.reasons.iter().map(ToString::to_string).collect()),
         Verdict::Forbid(denial) => ("forbid", vec![crate::hints::explain(denial)]),
     }
 }

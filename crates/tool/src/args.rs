@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::arg_aliases::{rename_aliases, restore_sent_names};
 use crate::{
     AdditionalProperties, BadArguments, FreeformSpec, FunctionSpec, JsonSchema, StrictMode, TextGrammar,
-    ToolPayload, ToolSpec, replace_lone_surrogates,
+    ToolCall, ToolPayload, ToolSpec, replace_lone_surrogates,
 };
 
 /// Longer arguments, in bytes, are rejected.
@@ -33,6 +33,15 @@ pub trait Args: Sized + Send + Sync + 'static {
         schema: &JsonSchema,
         aliases: &[(&str, &str)],
     ) -> Result<Self, BadArguments>;
+
+    /// Parses the payload of a call. The default ignores the name that the tool was called by.
+    fn parse_call(
+        call: &ToolCall,
+        schema: &JsonSchema,
+        aliases: &[(&str, &str)],
+    ) -> Result<Self, BadArguments> {
+        Self::parse_payload(&call.payload, schema, aliases)
+    }
 }
 
 impl<T: DeserializeOwned + Derive + Send + Sync + 'static> Args for T {

@@ -45,6 +45,23 @@ pub trait ToolHandler: Send + Sync + 'static {
         Ok(Intent::nothing())
     }
 
+    /// Returns the call of this tool that has the same effect as another tool's call with `intent`, if there is one.
+    /// The router runs it instead.
+    fn takes_over(&self, _intent: &Intent) -> Option<TakenOverCall> {
+        None
+    }
+
+    /// Returns the pending changes as a diff for the user's approval. `preview_permit` permits reading those files and
+    /// nothing else.
+    fn preview(
+        &self,
+        _args: &Self::Args,
+        _preview_permit: &Permit,
+        _cx: &Cx,
+    ) -> impl Future<Output = Option<String>> + Send {
+        std::future::ready(None)
+    }
+
     /// Does the work, with a permit for the stated effects.
     ///
     /// The code up to the first pending `.await` may run on the thread that starts the calls of a turn, so it must be
@@ -58,6 +75,15 @@ pub trait ToolHandler: Send + Sync + 'static {
         permit: &Permit,
         cx: &Cx,
     ) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
+}
+
+/// A call that a tool takes over from another tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenOverCall {
+    /// The arguments of the call.
+    pub payload: ToolPayload,
+    /// The directory that the call is made in.
+    pub working_dir: WorkingDir,
 }
 
 /// Decides which calls may run concurrently.
@@ -124,6 +150,11 @@ pub trait AnyTool: Send + Sync {
         Vec::new()
     }
 
+    /// Returns the call that the tool takes over from another tool's call with `intent`.
+    fn takes_over(&self, _intent: &Intent) -> Option<TakenOverCall> {
+        None
+    }
+
     /// Parses the arguments and states the intent; touches nothing.
     fn plan(&self, call: &ToolCall, place: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError>;
 }
@@ -179,8 +210,7 @@ pub trait CallAttempt: Send + Sync {
     /// Returns the effects that it would have.
     fn intent(&self) -> &Intent;
 
-    /// Returns the pending changes as a diff for the user's approval. `glimpse` permits reading those files and nothing
-    /// else.
+    /// Returns the pending changes as a diff for the user's approval.
     fn preview<'a>(&'a self, _preview_permit: &'a Permit, _cx: &'a Cx) -> BoxFuture<'a, Option<String>> {
         Box::pin(std::future::ready(None))
     }
@@ -259,8 +289,12 @@ impl<H: ToolHandler> AnyTool for TypedTool<H> {
         H::ALIASES.iter().map(|&name| name.to_owned()).collect()
     }
 
+    fn takes_over(&self, intent: &Intent) -> Option<TakenOverCall> {
+        self.handler.takes_over(intent)
+    }
+
     fn plan(&self, call: &ToolCall, working_dir: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError> {
-        let args = H::Args::parse_payload(&call.payload, &self.schema, H::ARG_ALIASES)?;
+        let args = H::Args::parse_call(call, &self.schema, H::ARG_ALIASES)?;
         let intent = self
             .handler
             .intent(&args, working_dir)
@@ -282,6 +316,10 @@ struct TypedAttempt<H: ToolHandler> {
 impl<H: ToolHandler> CallAttempt for TypedAttempt<H> {
     fn intent(&self) -> &Intent {
         &self.intent
+    }
+
+    fn preview<'a>(&'a self, preview_permit: &'a Permit, cx: &'a Cx) -> BoxFuture<'a, Option<String>> {
+        Box::pin(self.handler.preview(&self.args, preview_permit, cx))
     }
 
     fn run<'a>(&'a self, permit: &'a Permit, cx: &'a Cx) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {

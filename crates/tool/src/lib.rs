@@ -56,7 +56,8 @@ pub use foreign_tool::{ForeignBackend, ForeignToolSpec, ToolOutputFuture};
 pub use futures_util::future::BoxFuture;
 pub use halt::{HALT_GRACE, HaltReason};
 pub use handler::{
-    AnyTool, CallAttempt, Lane, RequiredCapability, ShellForm, ToolHandler, ToolJob, ToolSource, erase,
+    AnyTool, CallAttempt, Lane, RequiredCapability, ShellForm, TakenOverCall, ToolHandler, ToolJob,
+    ToolSource, erase,
 };
 pub use lone_surrogates::replace_lone_surrogates;
 pub use notice::{NoticeListener, OutputStream, PlanStep, StepStatus, ToolNotice};

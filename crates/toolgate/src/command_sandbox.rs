@@ -14,7 +14,7 @@ use exec::run_to_end::{OneShotCommand, OneShotFault, OneShotOutput};
 use exec::sandbox::Scratch;
 use exec::session::{Lifetime, ProcessSession, Pump, SessionOrigin, SessionTable};
 use exec::shell::ShellCommands;
-use policy::{Denial, Gate, Intent, Permit, ReviewDecision, ReviewOutcome, Verdict};
+use policy::{CommandLine, Denial, Gate, Intent, Permit, ReviewDecision, ReviewOutcome, Verdict};
 
 use crate::{BuildFault, ToolgateBuilder};
 
@@ -68,15 +68,15 @@ impl CommandSandbox {
         self.gate.read_scope().replaced_place(path)
     }
 
-    fn permit_for(&self, argv: &[String]) -> Result<Permit, Denial> {
-        match self.gate.decide("sandbox", &Intent::run(argv.to_vec(), &self.directory)) {
+    fn permit_for(&self, line: &CommandLine) -> Result<Permit, Denial> {
+        match self.gate.decide("sandbox", &Intent::run(line.clone(), &self.directory)) {
             Verdict::Allow(permit) => Ok(permit),
             Verdict::Forbid(denial) => Err(denial),
             // The caller chose the command, so its approval is implied.
             Verdict::Ask(question) => match self.gate.settle(*question, &ReviewDecision::Approved) {
                 ReviewOutcome::Allow(permit) => Ok(permit),
                 ReviewOutcome::Denied { .. } | ReviewOutcome::Stop => {
-                    Err(Denial::NotStatedRun { argv: argv.to_vec() })
+                    Err(Denial::NotStatedRun { argv: line.argv() })
                 }
             },
         }
@@ -98,22 +98,24 @@ impl CommandSandbox {
     }
 
     async fn start(&self, argv: Vec<String>, stdio: Stdio) -> Result<ConfinedCommand, SandboxFault> {
-        let permit = self.permit_for(&argv)?;
+        let command_text = argv.join(" ");
+        let line = CommandLine::from(argv);
+        let permit = self.permit_for(&line)?;
         let directory = ConfinedFs::new(&permit).lookup(&self.directory)?;
         let origin = SessionOrigin {
-            command: argv.join(" "),
+            command: command_text,
             workdir: directory.path().to_owned(),
             owner: "sandbox".to_owned(),
             lifetime: Lifetime::Session,
             terminal: matches!(stdio, Stdio::Terminal(_)),
         };
-        let command = self.shells.command_as_is(argv, directory, stdio);
+        let command = self.shells.command_as_is(line, directory, stdio);
         Ok(self.sessions.start(command, origin, &permit).await?)
     }
 
     /// Returns the enforcement for `argv`.
     pub async fn enforcement(&self, argv: &[String]) -> Result<policy::Enforcement, SandboxFault> {
-        let permit = self.permit_for(argv)?;
+        let permit = self.permit_for(&argv.to_vec().into())?;
         Ok(self.sessions.spawner().enforcement(&permit).await?)
     }
 
@@ -125,10 +127,11 @@ impl CommandSandbox {
         input: &[u8],
         most: (Duration, u64),
     ) -> Result<OneShotOutput, SandboxFault> {
-        let permit = self.permit_for(argv)?;
+        let line = CommandLine::from(argv.to_vec());
+        let permit = self.permit_for(&line)?;
         let (at_most, output) = most;
         let command = OneShotCommand {
-            argv,
+            line: &line,
             env,
             directory: &self.directory,
             input,
@@ -140,7 +143,7 @@ impl CommandSandbox {
 
     /// Explains how `argv` would be confined.
     pub async fn explain(&self, argv: &[String]) -> Result<ConfinementReport, SandboxFault> {
-        let permit = self.permit_for(argv)?;
+        let permit = self.permit_for(&argv.to_vec().into())?;
         Ok(self.sessions.spawner().explain(&permit).await?)
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use exec::run_to_end::{OneShotCommand, OneShotOutput, find_program};
 use exec::session::SharedProcesses;
-use policy::{EnvironmentPolicy, Gate, Intent, Permit, ReviewDecision, ReviewOutcome, Verdict};
+use policy::{CommandLine, EnvironmentPolicy, Gate, Intent, Permit, ReviewDecision, ReviewOutcome, Verdict};
 
 use crate::hooks::user_program_permit;
 
@@ -36,9 +36,9 @@ impl InternalCommand<'_> {
         processes: &SharedProcesses,
         gate: &Gate,
     ) -> Result<OneShotOutput, String> {
-        let argv = self.resolve_argv()?;
+        let line = self.resolve_line()?;
         let gate = gate.for_internal_commands();
-        let permit = match gate.decide("git", &Intent::run(argv.clone(), self.directory)) {
+        let permit = match gate.decide("git", &Intent::run(line.clone(), self.directory)) {
             Verdict::Allow(permit) => permit,
             Verdict::Forbid(denial) => return Err(denial.to_string()),
             // The user did not request this command, and its words are our own, so it is not asked about.
@@ -49,7 +49,7 @@ impl InternalCommand<'_> {
                 }
             },
         };
-        self.run(processes, &argv, &permit).await
+        self.run(processes, &line, &permit).await
     }
 
     /// Runs it to its end, unconfined. Use this only where no model output decides what it does.
@@ -57,25 +57,25 @@ impl InternalCommand<'_> {
     /// # Errors
     /// One sentence, if it could not be run.
     pub async fn run_unconfined(&self, processes: &SharedProcesses) -> Result<OneShotOutput, String> {
-        let argv = self.resolve_argv()?;
-        let permit = user_program_permit(&argv, self.directory)?;
-        self.run(processes, &argv, &permit).await
+        let line = self.resolve_line()?;
+        let permit = user_program_permit(&line, self.directory)?;
+        self.run(processes, &line, &permit).await
     }
 
-    fn resolve_argv(&self) -> Result<Vec<String>, String> {
+    fn resolve_line(&self) -> Result<CommandLine, String> {
         let name = self.argv.first().copied().unwrap_or_default();
         let path = std::env::var_os("PATH").map(|path| path_outside(&path, self.untrusted_dirs));
         let program = find_program(name, path.as_deref())
             .ok_or_else(|| format!("there is no program `{name}` along the PATH"))?;
         let mut argv: Vec<String> = self.argv.iter().map(|&word| word.to_owned()).collect();
         argv[0] = program.to_string_lossy().into_owned();
-        Ok(argv)
+        Ok(argv.into())
     }
 
     async fn run(
         &self,
         processes: &SharedProcesses,
-        argv: &[String],
+        line: &CommandLine,
         permit: &Permit,
     ) -> Result<OneShotOutput, String> {
         let mut env = EnvironmentPolicy::default().build(std::env::vars_os());
@@ -84,7 +84,7 @@ impl InternalCommand<'_> {
         env.extend(self.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
         let Self { directory, at_most, output, .. } = *self;
         let command = OneShotCommand {
-            argv,
+            line,
             env: &env,
             directory,
             input: b"",

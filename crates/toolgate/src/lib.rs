@@ -56,9 +56,9 @@ pub use patch;
 pub use policy::{
     ApprovalPolicy, ApprovalQuestion, ApprovalReason, ClassifiedCommand, CommandAnalysis, CommandLine,
     CommandRisk, Confinement, DEFAULT_DENY_READ, Denial, DenyRead, Effect, EffectSummary, Enforcement,
-    EnforcementGap, EnvironmentFault, EnvironmentPolicy, Escalation, Gate, Grant, HostLocality, HostPattern,
-    HostPatternFault, HostRules, InheritScope, Intent, LOCALHOST, MachineLookup, MinimumTier, NetworkPolicy,
-    NotAskedReason, Permit, PrivateDirectory, ReadRoot, ReadScope, ResourceExcess,
+    EnforcementGap, EnvironmentFault, EnvironmentPolicy, Escalation, ExecEffect, Gate, Grant, HostLocality,
+    HostPattern, HostPatternFault, HostRules, InheritScope, Intent, LOCALHOST, MachineLookup, MinimumTier,
+    NetworkPolicy, NotAskedReason, Permit, PrivateDirectory, ReadRoot, ReadScope, ResourceExcess,
     ResourceLimits as CommandLimits, ReviewDecision, RuleProposal, SandboxPolicy, Tier, Verdict,
     WeakerEnforcement, host_file_by_name, is_inside_configuration, is_invisible, is_secret_name, rules,
     shell,
@@ -70,8 +70,8 @@ pub use tool::{
     ForeignBackend, ForeignToolSpec, FreeformArgs, FreeformLanguage, FreeformSpec, FunctionSpec, HALT_GRACE,
     HaltReason, JsonSchema, Lane, LocalShellCall, NoticeListener, OmittedSize, OutputFacts, OutputImage,
     OutputItem, OutputStream, PlanStep, ProcessUsage, RequiredCapability, ShellForm, StepStatus, StopFlag,
-    StrictMode, TextGrammar, ToolCall, ToolError, ToolErrorKind, ToolHandler, ToolJob, ToolNotice,
-    ToolOutput, ToolOutputFuture, ToolPayload, ToolSource, ToolSpec, WorkingDir, erase,
+    StrictMode, TakenOverCall, TextGrammar, ToolCall, ToolError, ToolErrorKind, ToolHandler, ToolJob,
+    ToolNotice, ToolOutput, ToolOutputFuture, ToolPayload, ToolSource, ToolSpec, WorkingDir, erase,
     replace_lone_surrogates, truncate_middle,
 };
 #[cfg(feature = "tools")]

@@ -31,6 +31,7 @@ trials![
     a_workspace_below_tmp_is_asked_about_like_any_other,
     who_works_in_tmp_itself_sees_it,
     danger_is_asked_about_and_stays_confined,
+    a_command_is_analysed_once_per_call,
     what_a_session_was_told_it_remembers,
     typing_into_what_left_the_sandbox_is_asked_about,
 ];
@@ -323,6 +324,26 @@ fn danger_is_asked_about_and_stays_confined() {
     assert!(!answer.success && precious.exists(), "{}", answer.joined_text());
     assert!(!bench.top.path().join("w/x").exists());
     assert_eq!(bench.asked()[0], Grants::new());
+}
+
+fn a_command_is_analysed_once_per_call() {
+    let bench = ApprovalBench::new(|question| {
+        let _shown = (question.effect_summary(), question.host_file_warnings());
+        ReviewDecision::Approved
+    });
+    let file = bench.outside("there/a");
+    fs::write(&file, "").unwrap();
+    for (script, questions) in [
+        ("ls".to_owned(), 0),
+        ("rm -rf x".to_owned(), 1),
+        // The sandbox refuses the file: a second question and a second attempt follow.
+        (format!("rm -rf x; echo new > {}", file.display()), 2),
+    ] {
+        let before = policy::shell::analysed_lines();
+        assert!(bench.sh(&script).success, "{script}");
+        assert_eq!(policy::shell::analysed_lines() - before, 1, "{script}");
+        assert_eq!(bench.asked().len(), questions, "{script}");
+    }
 }
 
 fn what_a_session_was_told_it_remembers() {

@@ -7,11 +7,12 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use patch::{CommitMilestone, CommitStep, DiskTree, FileChange, ParsedPatch, PatchPlan};
+use policy::shell::PatchCommand;
 use policy::{Denial, Effect, Intent, Permit};
 use serde_json::json;
 use tool::{
-    AnyTool, BoxFuture, CallAttempt, Cx, FreeformSpec, Lane, TextGrammar, ToolCall, ToolError, ToolNotice,
-    ToolOutput, ToolPayload, ToolSpec, WorkingDir,
+    Args, BadArguments, Cx, ErrorHints, FreeformSpec, JsonSchema, StrictMode, TakenOverCall, TextGrammar,
+    ToolCall, ToolError, ToolHandler, ToolNotice, ToolOutput, ToolPayload, ToolSpec, WorkingDir,
 };
 
 use crate::edit_tracker::EditTracker;
@@ -43,54 +44,139 @@ ask the user which they want";
 const GRAMMAR: TextGrammar = TextGrammar { syntax: "lark", definition: patch::GRAMMAR };
 
 /// The `apply_patch` tool.
-pub(crate) struct ApplyPatch {
-    spec: ToolSpec,
-    edit_tracker: Arc<EditTracker>,
+pub(crate) struct ApplyPatch(pub(crate) Arc<EditTracker>);
+
+/// The arguments: a patch in any of its forms.
+pub(crate) struct ApplyPatchArgs {
+    /// The patch as the model wrote it.
+    text: String,
+    patch: ParsedPatch,
+    /// The argument that holds the patch.
+    argument: &'static str,
+    called_as: CalledAs,
+    /// The plan that the user was shown when asked.
+    shown_plan: OnceLock<PatchPlan>,
 }
 
-impl ApplyPatch {
-    pub(crate) fn new(edit_tracker: Arc<EditTracker>) -> Self {
-        let (name, description) = ("apply_patch".to_owned(), ABOUT.to_owned());
-        Self { spec: ToolSpec::Freeform(FreeformSpec { name, description, grammar: GRAMMAR }), edit_tracker }
+impl Args for ApplyPatchArgs {
+    fn schema() -> JsonSchema {
+        JsonSchema::default()
+    }
+
+    fn spec(name: &str, about: &str, _: StrictMode) -> ToolSpec {
+        let (name, description) = (name.to_owned(), about.to_owned());
+        ToolSpec::Freeform(FreeformSpec { name, description, grammar: GRAMMAR })
+    }
+
+    fn parse_payload(
+        payload: &ToolPayload,
+        _: &JsonSchema,
+        _: &[(&str, &str)],
+    ) -> Result<Self, BadArguments> {
+        Self::parse(payload, CalledAs::ApplyPatch)
+    }
+
+    fn parse_call(call: &ToolCall, _: &JsonSchema, _: &[(&str, &str)]) -> Result<Self, BadArguments> {
+        Self::parse(&call.payload, CalledAs::from_name(&call.name))
     }
 }
 
-impl AnyTool for ApplyPatch {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+impl ApplyPatchArgs {
+    fn parse(payload: &ToolPayload, called_as: CalledAs) -> Result<Self, BadArguments> {
+        let argument = patch_argument(payload);
+        called_as.check_arguments(payload)?;
+        let text = payload.arguments().into_owned();
+        let patch = patch::parse(&text)
+            .map_err(|fault| BadArguments::Value { path: argument.to_owned(), why: fault.to_string() })?;
+        Ok(Self { text, patch, argument, called_as, shown_plan: OnceLock::new() })
     }
 
-    fn lane(&self) -> Lane {
-        Lane::Exclusive
-    }
-
-    fn aliases(&self) -> Vec<String> {
-        ["applypatch", "edit_file", WRITE_FILE].map(str::to_owned).to_vec()
-    }
-
-    fn plan(&self, call: &ToolCall, working_dir: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError> {
-        let sent = patch_argument(&call.payload);
-        let called_as = CalledAs::from_name(&call.name);
-        called_as.check_arguments(&call.payload)?;
-        let patch = patch::parse(&call.payload.arguments())
-            .map_err(|fault| ToolError::bad_argument(sent, fault.to_string()))?;
+    /// Returns the absolute path of every file of the patch, each once.
+    fn absolute_paths(&self, working_dir: &WorkingDir) -> Result<Vec<PathBuf>, ToolError> {
         let mut paths = Vec::new();
-        for path in patch.paths() {
-            let absolute = working_dir.resolve_path(sent, path)?;
+        for path in self.patch.paths() {
+            let absolute = working_dir.resolve_path(self.argument, path)?;
             if !paths.contains(&absolute) {
                 paths.push(absolute);
             }
         }
-        let intent = Intent::from_effects(paths.iter().cloned().map(Effect::Write).collect());
-        Ok(Box::new(PatchAttempt {
-            text: call.payload.arguments().into_owned(),
-            patch,
-            paths,
-            intent,
-            edit_tracker: Arc::clone(&self.edit_tracker),
-            shown_plan: OnceLock::new(),
-            called_as,
-        }))
+        Ok(paths)
+    }
+}
+
+impl ToolHandler for ApplyPatch {
+    type Args = ApplyPatchArgs;
+    const NAME: &'static str = "apply_patch";
+    const ABOUT: &'static str = ABOUT;
+    const ALIASES: &'static [&'static str] = &["applypatch", "edit_file", WRITE_FILE];
+
+    fn intent(&self, args: &ApplyPatchArgs, working_dir: &WorkingDir) -> Result<Intent, ToolError> {
+        let paths = args.absolute_paths(working_dir)?;
+        Ok(Intent::from_effects(paths.into_iter().map(Effect::Write).collect()))
+    }
+
+    /// Takes over a command that only applies a patch.
+    fn takes_over(&self, intent: &Intent) -> Option<TakenOverCall> {
+        let exec = intent.command()?;
+        let PatchCommand { directory, text } = exec.analysis().patch.clone()?;
+        let cwd = policy::normalize_path(&exec.cwd().join(directory.unwrap_or_default()));
+        let payload = ToolPayload::Custom { input: text };
+        Some(TakenOverCall { payload, working_dir: WorkingDir { cwd } })
+    }
+
+    async fn preview(&self, args: &ApplyPatchArgs, preview_permit: &Permit, cx: &Cx) -> Option<String> {
+        let (patch, permit, working_dir) =
+            (args.patch.clone(), preview_permit.clone(), cx.working_dir().clone());
+        let planned = cx.run_blocking(move |_| {
+            let read_scope = Arc::clone(permit.read_scope());
+            let (disk, denied) = open_tree(&working_dir, move |real| read_scope.check_read(real))?;
+            let (located, spelling) = PathSpelling::relocate(&patch, &permit, &working_dir)?;
+            let plan = PatchPlan::build(&located, &disk).map_err(|failure| failure.to_string());
+            let plan = plan.and_then(|plan| {
+                disk.check_steps(&plan.commit_steps()).map(|()| plan).map_err(|refusal| refusal.what)
+            });
+            Ok(match plan {
+                Ok(plan) => Ok((spelling.restore_plan(&plan).diff(), plan)),
+                Err(why) if denied.lock().is_none() => Err(Some(spelling.restore_text(&why))),
+                Err(_) => Err(None),
+            })
+        });
+        match planned.await.ok()? {
+            Ok((diff, plan)) => {
+                // The first preview is the one that the user approved.
+                let _shown_before = args.shown_plan.set(plan);
+                Some(diff)
+            }
+            Err(Some(failure)) => Some(format!("As things are it cannot be applied:\n{failure}")),
+            // The files may not be read yet, so only the model's own text can be shown.
+            Err(None) => Some(args.text.clone()),
+        }
+    }
+
+    async fn run(&self, args: &ApplyPatchArgs, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+        for path in args.absolute_paths(cx.working_dir())? {
+            permit.may_write(&path).map_err(ToolError::Forbidden)?;
+        }
+        let work = PatchWork {
+            patch: args.patch.clone(),
+            permit: permit.clone(),
+            cx: cx.clone(),
+            edit_tracker: Arc::clone(&self.0),
+            shown_plan: args.shown_plan.get().cloned(),
+            called_as: args.called_as,
+        };
+        let mut work = std::pin::pin!(cx.run_blocking(move |stop| {
+            if stop.is_requested() {
+                return Err(ToolError::io("nothing was changed: the call was given up"));
+            }
+            work.apply()
+        }));
+        // A started patch is finished and reported as it is: it takes a moment.
+        tokio::select! {
+            biased;
+            done = &mut work => done,
+            _ = cx.wait_for_halt() => work.await,
+        }
     }
 }
 
@@ -105,84 +191,6 @@ fn patch_argument(payload: &ToolPayload) -> &'static str {
         }
         // The patch itself, without JSON around it.
         _ => "input",
-    }
-}
-
-/// A parsed call of `apply_patch`.
-struct PatchAttempt {
-    /// The patch as the model wrote it.
-    text: String,
-    patch: ParsedPatch,
-    paths: Vec<PathBuf>,
-    intent: Intent,
-    edit_tracker: Arc<EditTracker>,
-    /// The plan that the user was shown when asked.
-    shown_plan: OnceLock<PatchPlan>,
-    called_as: CalledAs,
-}
-
-impl CallAttempt for PatchAttempt {
-    fn intent(&self) -> &Intent {
-        &self.intent
-    }
-
-    fn preview<'a>(&'a self, preview_permit: &'a Permit, cx: &'a Cx) -> BoxFuture<'a, Option<String>> {
-        Box::pin(async move {
-            let (patch, permit, working_dir) =
-                (self.patch.clone(), preview_permit.clone(), cx.working_dir().clone());
-            let planned = cx.run_blocking(move |_| {
-                let read_scope = Arc::clone(permit.read_scope());
-                let (disk, denied) = open_tree(&working_dir, move |real| read_scope.check_read(real))?;
-                let (located, spelling) = PathSpelling::relocate(&patch, &permit, &working_dir)?;
-                let plan = PatchPlan::build(&located, &disk).map_err(|failure| failure.to_string());
-                let plan = plan.and_then(|plan| {
-                    disk.check_steps(&plan.commit_steps()).map(|()| plan).map_err(|refusal| refusal.what)
-                });
-                Ok(match plan {
-                    Ok(plan) => Ok((spelling.restore_plan(&plan).diff(), plan)),
-                    Err(why) if denied.lock().is_none() => Err(Some(spelling.restore_text(&why))),
-                    Err(_) => Err(None),
-                })
-            });
-            match planned.await.ok()? {
-                Ok((diff, plan)) => {
-                    // The first preview is the one that the user approved.
-                    let _shown_before = self.shown_plan.set(plan);
-                    Some(diff)
-                }
-                Err(Some(failure)) => Some(format!("As things are it cannot be applied:\n{failure}")),
-                // The files may not be read yet, so only the model's own text can be shown.
-                Err(None) => Some(self.text.clone()),
-            }
-        })
-    }
-
-    fn run<'a>(&'a self, permit: &'a Permit, cx: &'a Cx) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            for path in &self.paths {
-                permit.may_write(path).map_err(ToolError::Forbidden)?;
-            }
-            let work = PatchWork {
-                patch: self.patch.clone(),
-                permit: permit.clone(),
-                cx: cx.clone(),
-                edit_tracker: Arc::clone(&self.edit_tracker),
-                shown_plan: self.shown_plan.get().cloned(),
-                called_as: self.called_as,
-            };
-            let mut work = std::pin::pin!(cx.run_blocking(move |stop| {
-                if stop.is_requested() {
-                    return Err(ToolError::io("nothing was changed: the call was cancelled"));
-                }
-                work.apply()
-            }));
-            // A started patch is finished and reported as it is: it takes a moment.
-            tokio::select! {
-                biased;
-                done = &mut work => done,
-                _ = cx.wait_for_halt() => work.await,
-            }
-        })
     }
 }
 
@@ -207,14 +215,13 @@ impl PatchWork {
             Ok(plan) => plan,
             Err(failure) => {
                 let mut why = failure.to_string();
-                for path in patch.paths().filter(|path| is_stale(&edit_tracker, &disk, path)) {
-                    let _ = write!(why, "\n`{path}` has changed since you read it; read it again");
-                }
-                // The file may exist on the host, where the author of the patch has seen it.
-                let scope = permit.read_scope();
-                if let Some(dir) = patch.paths().find_map(|path| scope.private_directory(Path::new(path))) {
-                    let _ = write!(why, "\n{}", cx.hints().explain(&dir));
-                }
+                add_failure_hints(
+                    &mut why,
+                    &patch,
+                    |path| is_stale(&edit_tracker, &disk, path),
+                    &permit,
+                    cx.hints(),
+                );
                 return blocked().map_or_else(|| Ok(refused(&spelling.restore_text(&why))), Err);
             }
         };
@@ -263,6 +270,24 @@ fn host_file_notes(plan: &PatchPlan, permit: &Permit, cwd: &Path, spelling: &Pat
         Some(permit.host_file(&real)?.describe_change(&spelling.original_path(&change.path)))
     };
     plan.listed_changes().filter_map(note).collect()
+}
+
+/// Adds the reasons why the author of the patch may have expected other files.
+fn add_failure_hints(
+    why: &mut String,
+    patch: &ParsedPatch,
+    is_stale: impl Fn(&str) -> bool,
+    permit: &Permit,
+    hints: &ErrorHints,
+) {
+    for path in patch.paths().filter(|path| is_stale(path)) {
+        let _ = write!(why, "\n`{path}` has changed since you read it; read it again");
+    }
+    // The file may exist on the host, where the author of the patch has seen it.
+    let scope = permit.read_scope();
+    if let Some(dir) = patch.paths().find_map(|path| scope.private_directory(Path::new(path))) {
+        let _ = write!(why, "\n{}", hints.explain(&dir));
+    }
 }
 
 /// Returns the reason for refusing `steps` if they would turn a directory into a git directory.

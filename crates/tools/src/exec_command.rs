@@ -68,12 +68,6 @@ pub(crate) enum LifetimeArg {
     Keep,
 }
 
-impl ExecCommand {
-    fn argv(&self, args: &Args) -> Result<Vec<String>, ToolError> {
-        Ok(self.0.find_shell(args.shell.as_deref())?.argv(&args.cmd, args.login.unwrap_or(true)))
-    }
-}
-
 impl Args {
     fn stdio(&self) -> Stdio {
         let PtySize { rows, cols } = PtySize::default();
@@ -126,7 +120,9 @@ impl ToolHandler for ExecCommand {
 
     fn intent(&self, args: &Args, working_dir: &WorkingDir) -> Result<Intent, ToolError> {
         reject_nul("cmd", &args.cmd)?;
-        let intent = Intent::run(self.argv(args)?, &resolve_workdir(args.workdir.as_deref(), working_dir)?);
+        let shell = self.0.find_shell(args.shell.as_deref())?;
+        let line = shell.command_line(&args.cmd, args.login.unwrap_or(true));
+        let intent = Intent::run(line, &resolve_workdir(args.workdir.as_deref(), working_dir)?);
         let escalation = EscalationRequest {
             permissions: args.sandbox_permissions,
             escalated: args.with_escalated_permissions,
@@ -139,13 +135,8 @@ impl ToolHandler for ExecCommand {
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let commands = &self.0;
         commands.sessions.make_room().map_err(|full| ToolError::io(full.to_string()))?;
-        let request = CommandRequest {
-            argv: self.argv(args)?,
-            command_text: args.cmd.clone(),
-            workdir: args.workdir.as_deref(),
-            stdio: args.stdio(),
-            lifetime: args.lifetime(),
-        };
+        let request =
+            CommandRequest { command_text: args.cmd.clone(), stdio: args.stdio(), lifetime: args.lifetime() };
         let (session, mut pump) = commands.start(request, permit, cx).await?;
         let begun = Instant::now();
         let limit = args.time_limit().map(|after| TimeLimit { max_run_time: after, deadline: begun + after });

@@ -49,7 +49,7 @@ pub fn builtin_tools(
     edits: &Arc<EditTracker>,
 ) -> Result<Vec<Arc<dyn AnyTool>>, StrictFault> {
     Ok(vec![
-        Arc::new(apply_patch::ApplyPatch::new(Arc::clone(edits))),
+        erase(apply_patch::ApplyPatch(Arc::clone(edits)))?,
         erase(exec_command::ExecCommand(Arc::clone(commands)))?,
         erase(grep_files::GrepFiles)?,
         erase(kill_session::KillSession(Arc::clone(commands)))?,

@@ -42,12 +42,6 @@ pub(crate) struct Args {
     user: Option<String>,
 }
 
-impl ShellTool {
-    fn argv(&self, args: &Args) -> Result<Vec<String>, ToolError> {
-        with_env_vars(args.command.argv(&self.0, true)?, args.env.as_ref())
-    }
-}
-
 impl ToolHandler for ShellTool {
     type Args = Args;
     const NAME: &'static str = "shell";
@@ -67,7 +61,8 @@ impl ToolHandler for ShellTool {
 
     fn intent(&self, args: &Args, working_dir: &WorkingDir) -> Result<Intent, ToolError> {
         check_user(args.user.as_deref())?;
-        let intent = Intent::run(self.argv(args)?, &resolve_workdir(args.workdir.as_deref(), working_dir)?);
+        let line = with_env_vars(args.command.parse(&self.0, true)?, args.env.as_ref())?;
+        let intent = Intent::run(line, &resolve_workdir(args.workdir.as_deref(), working_dir)?);
         let escalation = EscalationRequest {
             permissions: args.sandbox_permissions,
             escalated: args.with_escalated_permissions,
@@ -79,9 +74,7 @@ impl ToolHandler for ShellTool {
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let request = CommandRequest {
-            argv: self.argv(args)?,
             command_text: args.command.display_text(),
-            workdir: args.workdir.as_deref(),
             stdio: Stdio::NoInput,
             lifetime: Lifetime::Session,
         };

@@ -38,12 +38,6 @@ pub(crate) struct Args {
     prefix_rule: Option<Vec<String>>,
 }
 
-impl ShellCommand {
-    fn argv(&self, args: &Args) -> Result<Vec<String>, ToolError> {
-        args.command.argv(&self.0, args.login.unwrap_or(true))
-    }
-}
-
 impl ToolHandler for ShellCommand {
     type Args = Args;
     const NAME: &'static str = "shell_command";
@@ -59,7 +53,8 @@ impl ToolHandler for ShellCommand {
     const JOB: ToolJob = ToolJob::Shell(ShellForm::Script);
 
     fn intent(&self, args: &Args, working_dir: &WorkingDir) -> Result<Intent, ToolError> {
-        let intent = Intent::run(self.argv(args)?, &resolve_workdir(args.workdir.as_deref(), working_dir)?);
+        let line = args.command.parse(&self.0, args.login.unwrap_or(true))?;
+        let intent = Intent::run(line, &resolve_workdir(args.workdir.as_deref(), working_dir)?);
         let escalation = EscalationRequest {
             permissions: args.sandbox_permissions,
             escalated: args.with_escalated_permissions,
@@ -71,9 +66,7 @@ impl ToolHandler for ShellCommand {
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let request = CommandRequest {
-            argv: self.argv(args)?,
             command_text: args.command.display_text(),
-            workdir: args.workdir.as_deref(),
             stdio: Stdio::NoInput,
             lifetime: Lifetime::Session,
         };

@@ -2,7 +2,7 @@
 
 use patch::PatchPlan;
 use serde_json::{Map, Value};
-use tool::{ToolError, ToolPayload};
+use tool::{BadArguments, ToolPayload};
 
 /// The alias.
 pub(crate) const WRITE_FILE: &str = "write_file";
@@ -23,7 +23,7 @@ impl CalledAs {
     }
 
     /// Rejects a file without a path or content.
-    pub(crate) fn check_arguments(self, payload: &ToolPayload) -> Result<(), ToolError> {
+    pub(crate) fn check_arguments(self, payload: &ToolPayload) -> Result<(), BadArguments> {
         let ToolPayload::Function { arguments } = payload else { return Ok(()) };
         let is_written = self == Self::WriteFile;
         let sent: Map<String, Value> = match serde_json::from_str(arguments) {
@@ -33,11 +33,9 @@ impl CalledAs {
         };
         let has =
             |names: &[&str]| names.iter().any(|name| sent.get(*name).is_some_and(|value| !value.is_null()));
-        let missing = |name: &str| {
-            ToolError::bad_argument(
-                name,
-                format!("`{name}` is missing: give `path`, and `content` for all of the file"),
-            )
+        let missing = |name: &str| BadArguments::Value {
+            path: name.to_owned(),
+            why: format!("`{name}` is missing: give `path`, and `content` for all of the file"),
         };
         match (has(&["path", "file_path"]), has(&["content"])) {
             _ if has(&PATCH_ARGUMENTS) => Ok(()),

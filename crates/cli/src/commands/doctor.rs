@@ -8,8 +8,8 @@ use toolgate::{BuildFault, CommandSandbox};
 
 use crate::args::DoctorArgs;
 use config::OperationFault;
-use terminal::{FAINT, NAME, escape_invisible, print_hint, print_styled, print_text};
 use session::hints;
+use terminal::{FAINT, NAME, escape_invisible, print_hint, print_styled, print_text};
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, OperationFault> {
     // Checked first and reported separately: without a scratch directory nothing can be started.

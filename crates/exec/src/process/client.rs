@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use policy::{Enforcement, Permit, Tier};
+use policy::{CommandLine, Enforcement, Permit, Tier};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
@@ -36,9 +36,9 @@ const MAX_NEW_SUPERVISORS: usize = 2;
 /// A program to run, with its environment and standard streams.
 #[derive(Debug)]
 pub struct ProcessCommand {
-    /// The program and its arguments, as the policy judged them.
-    pub judged_argv: Vec<String>,
-    /// The arguments that are executed: `stated`, or an equivalent without an unneeded profile or shell.
+    /// The command as the policy judged it.
+    pub judged: CommandLine,
+    /// The arguments that are executed: those of `judged`, or an equivalent without an unneeded profile or shell.
     pub(crate) argv: Vec<OsString>,
     /// The complete environment.
     pub env: BTreeMap<OsString, OsString>,
@@ -104,7 +104,7 @@ impl Spawner {
         command: &ProcessCommand,
         permit: &Permit,
     ) -> Result<RunningProcess, SpawnFault> {
-        permit.may_run(&command.judged_argv)?;
+        permit.may_run(&command.judged)?;
         let cell = self.cell_for(permit).await?;
         let (pipes, theirs) = ProcessPipes::open(&command.stdio, cell.as_deref())?;
         let directory = command.directory.directory()?;
@@ -353,13 +353,13 @@ fn send_request(socket: &StdStream, order: &[u8], end: &StdStream) -> io::Result
 impl ProcessCommand {
     /// Creates a command that runs exactly what the policy judged.
     pub fn new(
-        judged_argv: Vec<String>,
+        judged: CommandLine,
         env: BTreeMap<OsString, OsString>,
         directory: Arc<FileHandle>,
         stdio: Stdio,
     ) -> Self {
-        let argv = judged_argv.iter().map(OsString::from).collect();
-        Self { judged_argv, argv, env, directory, stdio, prelude: None }
+        let argv = judged.argv().into_iter().map(OsString::from).collect();
+        Self { judged, argv, env, directory, stdio, prelude: None }
     }
 
     fn launch_request(&self, cell: Option<&SandboxCell>, layers: &[BorrowedLayer]) -> LaunchRequest {

@@ -246,7 +246,7 @@ async fn run_and_capture(
     argv.push(shell.path.clone().into());
     argv.extend(flags.iter().map(OsString::from));
     argv.extend(["-c".into(), OsString::from(script)]);
-    let (stated, env) = (first.judged_argv.clone(), first.env.clone());
+    let (stated, env) = (first.judged.clone(), first.env.clone());
     let mut command = ProcessCommand::new(stated, env, Arc::clone(&first.directory), Stdio::NoInput);
     command.argv = argv;
     let capture = Capture::new(None, String::new());

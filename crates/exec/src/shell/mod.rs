@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use policy::{EnvironmentPolicy, Permit, ShellFamily, imposed_variables};
+use policy::{CommandLine, EnvironmentPolicy, Permit, ShellFamily, imposed_variables};
 
 use crate::fs::FileHandle;
 use crate::process::{ProcessCommand, Spawner, Stdio};
@@ -62,10 +62,9 @@ impl InstalledShell {
         std::iter::once(self.to_string()).chain(flags).chain([script.to_owned()]).collect()
     }
 
-    /// Returns the arguments that run `script`.
-    pub fn argv(&self, script: &str, login: bool) -> Vec<String> {
-        let flag = if login { "-lc" } else { "-c" };
-        vec![self.to_string(), flag.to_owned(), script.to_owned()]
+    /// Returns the command line that runs `script`.
+    pub fn command_line(&self, script: &str, login: bool) -> CommandLine {
+        CommandLine::in_shell(self.to_string(), login, script.to_owned())
     }
 }
 
@@ -105,22 +104,21 @@ impl ShellCommands {
         self.default_shell.clone().ok_or_else(|| NoShellFault("sh".to_owned()))
     }
 
-    /// Builds the command that runs `argv`. For a login shell with a script, the recorded effects of the profile are
+    /// Builds the command that runs `line`. For a login shell with a script, the recorded effects of the profile are
     /// applied instead of running it again. A script that is one plain command needs no shell at all.
     pub async fn command(
         &self,
-        argv: Vec<String>,
+        line: CommandLine,
         directory: FileHandle,
         stdio: Stdio,
         spawner: &Spawner,
         permit: &Permit,
     ) -> ProcessCommand {
         let env = self.command_variables(&directory, &stdio);
-        let mut command = ProcessCommand::new(argv, env, Arc::new(directory), stdio);
-        let Some((shell, is_login, script)) = parse_shell_script(&command.judged_argv) else {
-            return command;
-        };
-        let profile = match is_login {
+        let mut command = ProcessCommand::new(line.clone(), env, Arc::new(directory), stdio);
+        let CommandLine::Script { shell, login, text: script } = line else { return command };
+        let Ok(shell) = InstalledShell::find(&shell) else { return command };
+        let profile = match login {
             true => self.login_profiles.load(&shell, &command, spawner, permit).await,
             false => None,
         };
@@ -132,7 +130,7 @@ impl ShellCommands {
             impose_variables(&mut command.env, &command.stdio);
         }
         let is_defined = |name: &str| profile.as_ref().is_some_and(|done| done.defines(name));
-        let knows_profile = profile.is_some() || !is_login;
+        let knows_profile = profile.is_some() || !login;
         if let Some(words) =
             simple_script::simple_words(&script).filter(|words| knows_profile && !is_defined(words[0]))
             && simple_script::is_program(
@@ -146,11 +144,11 @@ impl ShellCommands {
         command
     }
 
-    /// Builds the command `argv` unchanged, for a person: without the settings that only suit models.
-    pub fn command_as_is(&self, argv: Vec<String>, directory: FileHandle, stdio: Stdio) -> ProcessCommand {
+    /// Builds the command `line` unchanged, for a person: without the settings that only suit models.
+    pub fn command_as_is(&self, line: CommandLine, directory: FileHandle, stdio: Stdio) -> ProcessCommand {
         let mut env = self.variables.clone();
         env.insert("PWD".into(), directory.path().into());
-        ProcessCommand::new(argv, env, Arc::new(directory), stdio)
+        ProcessCommand::new(line, env, Arc::new(directory), stdio)
     }
 
     /// Forgets the profile after a command was not found: the profile may have changed, or a program may have been
@@ -171,15 +169,4 @@ fn impose_variables(env: &mut BTreeMap<OsString, OsString>, stdio: &Stdio) {
     for (name, value) in imposed_variables(matches!(stdio, Stdio::Terminal(_))) {
         env.insert(name.into(), value.into());
     }
-}
-
-/// Parses `bash -lc SCRIPT` or `bash -c SCRIPT`: the shell, whether it is a login shell, and the script.
-fn parse_shell_script(argv: &[String]) -> Option<(InstalledShell, bool, String)> {
-    let [shell, flag, script] = argv else { return None };
-    let is_login = match flag.as_str() {
-        "-lc" => true,
-        "-c" => false,
-        _ => return None,
-    };
-    Some((InstalledShell::find(shell).ok()?, is_login, script.clone()))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{CommandLine, DenyRead, ProgramInput, ReadRoot};
+use crate::{DenyRead, ExecEffect, ProgramInput, ReadRoot};
 
 fn gate(sandbox: SandboxPolicy) -> Gate {
     let roots = vec![
@@ -24,8 +24,8 @@ const OUTSIDE: &str = "`/wx/a` is outside the readable roots (`/real/w`, `/real/
 const SYSTEM: &str = "`/proc/a` may not be changed: it lies outside the writable roots (`/w`)";
 
 fn effect_of(argv: &[&str]) -> Effect {
-    let argv = argv.iter().map(|&word| word.to_owned()).collect();
-    Effect::Exec(CommandLine { argv, cwd: "/w".into(), terminal: false })
+    let argv: Vec<String> = argv.iter().map(|&word| word.to_owned()).collect();
+    Effect::Exec(ExecEffect::new(argv, "/w"))
 }
 
 fn input_effect(confined: bool) -> Effect {
@@ -118,7 +118,7 @@ fn a_permit_runs_only_what_was_stated() {
     let run = permit(&Intent::run(argv("git status -s"), Path::new("/w")));
     assert_eq!(run.sandbox(), SandboxPolicy::FullAccess);
     assert!(run.may_read(Path::new("/w/a")).is_ok());
-    let said = |permit: &Permit, line: &str| match permit.may_run(&argv(line)) {
+    let said = |permit: &Permit, line: &str| match permit.may_run(&argv(line).into()) {
         Ok(()) => "ok".to_owned(),
         Err(denial) => denial.to_string(),
     };
@@ -133,8 +133,8 @@ fn a_permit_runs_only_what_was_stated() {
     ] {
         assert_eq!(said(&run, line), expected, "{line}");
     }
-    assert!(run.may_run(&argv("git status -s")[..2]).is_err());
-    assert!(permit(&Intent::read("/w")).may_run(&[]).is_err());
+    assert!(run.may_run(&argv("git status").into()).is_err());
+    assert!(permit(&Intent::read("/w")).may_run(&Vec::new().into()).is_err());
 }
 
 #[test]

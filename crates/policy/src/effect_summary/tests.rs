@@ -1,14 +1,13 @@
 //! Tests the summary of apparent effects with a table.
 
 use super::EffectSummary;
-use crate::rules::RuleSet;
-use crate::{CommandAnalysis, CommandLine};
+use crate::ExecEffect;
 
 /// Returns the summary of a bash script in `/w/p`.
 fn summarize(script: &str) -> EffectSummary {
     let argv = ["bash", "-lc", script].map(str::to_owned).to_vec();
-    let line = CommandLine { argv, cwd: "/w/p".into(), terminal: false };
-    EffectSummary::of_command(&CommandAnalysis::analyse(&line, &RuleSet::default()), &line.cwd)
+    let exec = ExecEffect::new(argv, "/w/p");
+    EffectSummary::of_command(exec.analysis(), exec.cwd())
 }
 
 #[test]

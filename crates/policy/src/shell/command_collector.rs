@@ -3,6 +3,9 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use crate::command_line::script_flag;
+use crate::programs::ShellFamily;
+use crate::programs::program_name;
 use crate::shell::fork_bomb::CommandRelations;
 use crate::shell::script_parser::{ScriptParser, excerpt};
 use crate::shell::syntax_tree::{
@@ -11,7 +14,7 @@ use crate::shell::syntax_tree::{
 };
 use crate::shell::{
     MAX_COMMANDS, MAX_DEPTH, MAX_SCRIPT_BYTES, ScriptAnalysis, ScriptCommand, ScriptRedirect, ScriptWord,
-    UndecidedPart, builtins, wrappers,
+    UndecidedPart, builtins, patch_command, wrappers,
 };
 
 /// Reasons for parts that were skipped because they exceed a limit.
@@ -74,6 +77,33 @@ pub(crate) fn collect_script(text: &str) -> ScriptAnalysis {
 }
 
 pub(crate) fn collect_argv(argv: &[String]) -> ScriptAnalysis {
+    collect_words(argv, CommandCollector::collect_call)
+}
+
+/// Collects `shell`, which `argv` starts, and the commands of its script `text`. Finds the patch that the script
+/// applies.
+pub(crate) fn collect_shell(argv: &[String], shell: &str, login: bool, text: &str) -> ScriptAnalysis {
+    let name = program_name(shell);
+    collect_words(argv, |collector, call, context| {
+        collector.push_command(call, context);
+        collector.login = login;
+        let mut inside = context.inside_wrapper(&format!("{name} {}", script_flag(login)));
+        inside.dialect = ShellFamily::of(name).map_or(ShellDialect::Foreign, ShellFamily::dialect);
+        collector.conditionally(|collector| {
+            let Some(script) = collector.parse_text(text, &inside) else { return };
+            if collector.analysis.undecided.is_empty() {
+                collector.analysis.patch = patch_command::find_in_script(&script);
+            }
+            collector.collect_tree(&script, &inside);
+        });
+    })
+}
+
+/// Collects the commands of `argv` with `collect`, unless it is no command or too long.
+fn collect_words(
+    argv: &[String],
+    collect: impl FnOnce(&mut CommandCollector, &CommandCall, &CommandContext),
+) -> ScriptAnalysis {
     let mut collector = CommandCollector::default();
     if argv.is_empty() || argv.iter().any(|word| word.contains('\0')) {
         collector.add_doubt("", "it is no command");
@@ -81,10 +111,8 @@ pub(crate) fn collect_argv(argv: &[String]) -> ScriptAnalysis {
         collector.add_doubt(&argv[0], "it is too long");
     } else {
         let words = argv.iter().map(|word| ParsedWord::literal(word)).collect();
-        collector.collect_call(
-            &CommandCall { words, more_args: false, started_by: StartedBy::Program },
-            &CommandContext::top_level(),
-        );
+        let call = CommandCall { words, more_args: false, started_by: StartedBy::Program };
+        collect(&mut collector, &call, &CommandContext::top_level());
     }
     collector.finish()
 }
@@ -138,12 +166,21 @@ impl CommandCollector {
 
     /// Parses `text` as a script and collects its commands.
     pub(crate) fn collect_text(&mut self, text: &str, context: &CommandContext) {
+        if let Some(script) = self.parse_text(text, context) {
+            self.collect_tree(&script, context);
+        }
+    }
+
+    /// Parses `text` as a script. Records what is undecided.
+    fn parse_text(&mut self, text: &str, context: &CommandContext) -> Option<ScriptTree> {
         if text.len() > MAX_SCRIPT_BYTES {
-            return self.add_doubt(text, "it is too long");
+            self.add_doubt(text, "it is too long");
+            return None;
         }
         // Bash uses the latter two internally.
         if text.contains(['\0', '\u{1}', '\u{7f}']) {
-            return self.add_doubt(text, "it holds a character that no script needs");
+            self.add_doubt(text, "it holds a character that no script needs");
+            return None;
         }
         let mut parser = ScriptParser::new(text, context.dialect, context.depth);
         match parser.parse_script() {
@@ -151,12 +188,13 @@ impl CommandCollector {
                 for doubt in std::mem::take(&mut parser.doubts) {
                     self.add_doubt(&doubt.text, doubt.why);
                 }
-                self.collect_tree(&script, context);
+                Some(script)
             }
             Err(stop) => {
                 let at = parser.at.min(text.len());
                 let rest = text[at..].trim();
                 self.record_doubt(if rest.is_empty() { text } else { rest }, stop.0, true);
+                None
             }
         }
     }

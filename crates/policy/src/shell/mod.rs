@@ -38,9 +38,11 @@ mod word_parser;
 mod wrapper_options;
 mod wrappers;
 
-pub use patch_command::{PatchCommand, find_patch};
+pub use patch_command::PatchCommand;
 pub(crate) use syntax_tree::{ParsedWord, ShellDialect};
 pub(crate) use wrapper_options::{OptionTable, parse_options};
+
+use crate::CommandLine;
 
 /// Maximum length of a script in bytes.
 pub(super) const MAX_SCRIPT_BYTES: usize = 64 * 1024;
@@ -127,6 +129,8 @@ pub struct ScriptAnalysis {
     pub assigned: Vec<(String, ScriptWord)>,
     /// Commands, by index, that are repeated without a visible end.
     pub growth: Vec<(usize, UnboundedGrowth)>,
+    /// The patch that the command line applies, if that is its only effect.
+    pub patch: Option<PatchCommand>,
 }
 
 impl ScriptCommand {
@@ -144,6 +148,33 @@ impl ScriptCommand {
 /// Analyses the bash script `script`.
 pub fn analyse_script(script: &str) -> ScriptAnalysis {
     command_collector::collect_script(script)
+}
+
+#[cfg(debug_assertions)]
+thread_local! {
+    static ANALYSED_LINES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// Returns the number of command lines that this thread has analysed. Tests check with it that a call is analysed once.
+#[cfg(debug_assertions)]
+#[doc(hidden)]
+pub fn analysed_lines() -> usize {
+    ANALYSED_LINES.with(std::cell::Cell::get)
+}
+
+/// Analyses a command line. The result includes the program, or the shell that runs the script.
+pub fn analyse_line(line: &CommandLine) -> ScriptAnalysis {
+    #[cfg(debug_assertions)]
+    ANALYSED_LINES.with(|count| count.set(count.get() + 1));
+    match line {
+        CommandLine::Program { argv } => {
+            let patch = patch_command::find_in_argv(argv);
+            ScriptAnalysis { patch, ..command_collector::collect_argv(argv) }
+        }
+        CommandLine::Script { shell, login, text } => {
+            command_collector::collect_shell(&line.argv(), shell, *login, text)
+        }
+    }
 }
 
 /// Analyses the program `argv[0]` with the other words as its arguments. The result includes the program itself.

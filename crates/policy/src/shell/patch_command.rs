@@ -1,9 +1,7 @@
 //! Finds the patch in a command that only applies a patch.
 
-use crate::programs::ShellFamily;
-use crate::shell::script_parser::ScriptParser;
+use crate::shell::ScriptRedirect;
 use crate::shell::syntax_tree::{ParsedWord, ScriptTree, SimpleCommand, StepConnector, SyntaxNode};
-use crate::shell::{MAX_SCRIPT_BYTES, ScriptRedirect};
 
 /// Command names that apply a patch.
 const PATCH_COMMANDS: &[&str] = &["apply_patch", "applypatch"];
@@ -17,27 +15,19 @@ pub struct PatchCommand {
     pub text: String,
 }
 
-/// Returns the patch that `argv` applies, if that is its only effect: `apply_patch TEXT`, or a shell script that runs
-/// `apply_patch` with a here-document without expansions, optionally after `cd DIR &&`.
-pub fn find_patch(argv: &[String]) -> Option<PatchCommand> {
+/// Returns the patch of `apply_patch TEXT`.
+pub(crate) fn find_in_argv(argv: &[String]) -> Option<PatchCommand> {
     match argv {
         [name, text] if PATCH_COMMANDS.contains(&name.as_str()) => {
             Some(PatchCommand { directory: None, text: text.clone() })
-        }
-        [shell, flag, script] if matches!(flag.as_str(), "-c" | "-lc") => {
-            let family = ShellFamily::of(shell).filter(|family| family.has_known_options())?;
-            if script.len() > MAX_SCRIPT_BYTES || script.contains(['\0', '\u{1}', '\u{7f}']) {
-                return None;
-            }
-            let mut parser = ScriptParser::new(script, family.dialect(), 0);
-            let script = parser.parse_script().ok().filter(|_| parser.doubts.is_empty())?;
-            find_in_script(&script)
         }
         _ => None,
     }
 }
 
-fn find_in_script(script: &ScriptTree) -> Option<PatchCommand> {
+/// Returns the patch that `script` applies, if that is its only effect: it runs `apply_patch` with a here-document
+/// without expansions, optionally after `cd DIR &&`.
+pub(crate) fn find_in_script(script: &ScriptTree) -> Option<PatchCommand> {
     let (directory, last) = match script.0.as_slice() {
         [last] => (None, last),
         [first, last] if first.connector == StepConnector::And => (Some(cd_directory(&first.node)?), last),

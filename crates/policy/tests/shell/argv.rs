@@ -1,5 +1,7 @@
 //! Tests the analysis of a program with its arguments.
 
+use toolgate_policy::shell::{analyse_argv, analyse_line};
+
 #[test]
 fn arguments_are_looked_through_as_they_are() {
     for (argv, expected) in [
@@ -23,10 +25,8 @@ fn arguments_are_looked_through_as_they_are() {
         (&["a\0b"], "undecided: it is no command: "),
     ] {
         let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
-        assert_eq!(
-            toolgate_policy::shell::analyse_argv(&argv).to_string().replace('\n', " ¶ "),
-            expected,
-            "{argv:?}"
-        );
+        for analysis in [analyse_argv(&argv), analyse_line(&argv.clone().into())] {
+            assert_eq!(analysis.to_string().replace('\n', " ¶ "), expected, "{argv:?}");
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! Tests which commands only apply a patch.
 
-use toolgate_policy::shell::{PatchCommand, find_patch};
+use toolgate_policy::shell::{PatchCommand, analyse_line};
 
 fn patch_text(argv: &[&str]) -> Option<PatchCommand> {
-    find_patch(&argv.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    analyse_line(&argv.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>().into()).patch
 }
 
 fn found(directory: Option<&str>, text: &str) -> Option<PatchCommand> {

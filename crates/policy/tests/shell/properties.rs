@@ -2,7 +2,9 @@
 
 use crate::seed_scripts;
 use proptest::prelude::{Strategy, any, prop, prop_assert, prop_assert_eq, proptest};
-use toolgate_policy::shell::{ScriptRedirect, ScriptWord, analyse_argv, analyse_script, find_patch};
+use toolgate_policy::shell::{
+    ScriptAnalysis, ScriptRedirect, ScriptWord, analyse_argv, analyse_line, analyse_script,
+};
 
 /// Generates script fragments in any order.
 fn soup() -> impl Strategy<Value = String> {
@@ -24,9 +26,9 @@ proptest! {
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let _shown = analyse_script(&text).to_string();
-        let argv = ["bash".to_owned(), "-lc".to_owned(), text];
-        let _shown = analyse_argv(&argv).to_string();
-        let _patch = find_patch(&argv);
+        let argv = vec!["bash".to_owned(), "-lc".to_owned(), text];
+        let shown = analyse_argv(&argv).to_string();
+        prop_assert_eq!(analyse_line(&argv.into()).to_string(), shown);
     }
 
     #[test]
@@ -35,6 +37,12 @@ proptest! {
         prop_assert!(analysis.commands.iter().all(|command| !command.words.is_empty()));
         prop_assert!(analysis.commands.len() <= 256);
         let _shown = analysis.to_string();
+        for shell in ["bash", "/bin/sh", "zsh"] {
+            let argv = vec![shell.to_owned(), "-c".to_owned(), script.clone()];
+            let nested = analyse_argv(&argv);
+            let line = analyse_line(&argv.into());
+            prop_assert_eq!(&ScriptAnalysis { patch: None, ..line }, &nested);
+        }
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use rpc::{Peer, parse_params};
 use serde_json::{Value, json};
 use toolgate::rules::NewRule;
-use toolgate::shell::ScriptWord;
 use toolgate::{ApprovalQuestion, Approver, BoxFuture, CallId, Effect, ReviewDecision};
 
 use super::editor_updates::EditorUpdates;
@@ -13,7 +12,7 @@ use super::protocol::{
     ContentBlock, PermissionOption, PermissionOutcome, PermissionResponse, ToolCallContent, ToolCallKind,
     ToolCallStatus, ToolCallUpdate, fenced_block,
 };
-use session::approval::{self, approval_choices, confinement_summary, shell_script};
+use session::approval::{self, approval_choices, confinement_summary};
 use terminal::to_one_line;
 
 /// Maximum number of characters of a rule on a button.
@@ -117,13 +116,7 @@ fn rule_on_one_line(rule: &NewRule) -> String {
 /// Returns the command that would run, or the text that would be typed into a process.
 fn proposed_command(question: &ApprovalQuestion) -> Option<String> {
     question.intent.effects.iter().find_map(|effect| match effect {
-        Effect::Exec(line) => Some(match shell_script(line) {
-            Some(script) => script.to_owned(),
-            None => {
-                let words = line.argv.iter().map(|word| ScriptWord::Literal(word.clone()).to_string());
-                words.collect::<Vec<_>>().join(" ")
-            }
-        }),
+        Effect::Exec(exec) => Some(exec.line().to_string()),
         Effect::SendInput(typing) => Some(typing.text.clone()),
         Effect::Read(_)
         | Effect::Write(_)

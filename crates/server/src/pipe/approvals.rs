@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use toolgate::rules::NewRule;
-use toolgate::shell::ScriptWord;
-use toolgate::{ApprovalQuestion, Approver, BoxFuture, CallId, CommandLine, Effect, ReviewDecision};
+use toolgate::{ApprovalQuestion, Approver, BoxFuture, CallId, Effect, ReviewDecision};
 
-use session::approval::{approval_choices, command_classes, confinement_summary, shell_script};
+use session::approval::{approval_choices, command_classes, confinement_summary};
 
 /// The denial note after the end of the input.
 pub(super) const INPUT_ENDED: &str = "no answer came: the input of the pipe has ended";
@@ -128,24 +127,14 @@ pub fn question_json(call: &CallId, question: &ApprovalQuestion) -> Value {
     line
 }
 
-/// Returns the script of a shell command line, or its words quoted for a shell.
-fn command_text(line: &CommandLine) -> String {
-    let quoted = |word: &String| ScriptWord::Literal(word.clone()).to_string();
-    let words = || line.argv.iter().map(quoted).collect::<Vec<_>>().join(" ");
-    shell_script(line).map_or_else(words, str::to_owned)
-}
-
 fn describe_question(call: &CallId, question: &ApprovalQuestion) -> Value {
-    let run = question.intent.effects.iter().find_map(|effect| match effect {
-        Effect::Exec(line) => Some(line),
-        _ => None,
-    });
-    let command = run.map(command_text);
+    let run = question.intent.command();
+    let command = run.map(|exec| exec.line().to_string());
     let typed = question.intent.effects.iter().find_map(|effect| match effect {
         Effect::SendInput(typing) => Some(json!({ "into": typing.command_line, "text": typing.text })),
         _ => None,
     });
-    let patch = run.and_then(|line| toolgate::shell::find_patch(&line.argv)).map(|patch| patch.text);
+    let patch = run.and_then(|exec| exec.analysis().patch.as_ref()).map(|patch| patch.text.clone());
     let parts: Vec<Value> = command_classes(question)
         .into_iter()
         .map(|(command, class, why)| json!({ "command": command, "class": class, "why": why }))
@@ -169,8 +158,8 @@ fn describe_question(call: &CallId, question: &ApprovalQuestion) -> Value {
         "tool": question.tool,
         "why": question.reasons.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "command": command,
-        "argv": run.map(|line| &line.argv),
-        "cwd": run.map(|line| line.cwd.display().to_string()),
+        "argv": run.map(|exec| exec.line().argv()),
+        "cwd": run.map(|exec| exec.cwd().display().to_string()),
         "types": typed,
         "parts": parts,
         "unclear": unclear.unwrap_or_default(),

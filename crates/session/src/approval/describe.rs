@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use toolgate::rules::{PolicyRule, RuleDecision};
 use toolgate::{
-    ApprovalQuestion, ClassifiedCommand, CommandLine, CommandRisk, Confinement, Effect, Grant, NetworkPolicy,
+    ApprovalQuestion, ClassifiedCommand, CommandRisk, Confinement, Effect, Grant, NetworkPolicy,
     SandboxPolicy,
 };
 
@@ -74,14 +74,6 @@ pub fn approval_choices(question: &ApprovalQuestion) -> Vec<ApprovalChoice> {
     all.into_iter().filter(makes_sense).collect()
 }
 
-/// Returns the script that a shell is given, if `line` starts a shell.
-pub fn shell_script(line: &CommandLine) -> Option<&str> {
-    const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "sh", "zsh"];
-    let [shell, flag, script] = &line.argv[..] else { return None };
-    let name = shell.rsplit('/').next().unwrap_or(shell);
-    (SHELLS.contains(&name) && matches!(flag.as_str(), "-c" | "-lc")).then_some(script)
-}
-
 /// Returns each command that is more than a shell around others, with its class and the reason for it.
 pub fn command_classes(question: &ApprovalQuestion) -> Vec<(String, &'static str, Option<String>)> {
     let whole = ShownCommand::from_question(question);
@@ -145,7 +137,7 @@ struct ShownCommand(String);
 impl ShownCommand {
     fn from_question(question: &ApprovalQuestion) -> Self {
         let lines = question.intent.effects.iter().filter_map(|effect| match effect {
-            Effect::Exec(line) => Some(line.argv.join(" ")),
+            Effect::Exec(exec) => Some(exec.line().argv().join(" ")),
             Effect::Read(_)
             | Effect::Write(_)
             | Effect::Network(_)

@@ -10,9 +10,7 @@ mod render;
 pub mod tests;
 mod text_box;
 
-pub use describe::{
-    ApprovalChoice, PromptScope, approval_choices, command_classes, confinement_summary, shell_script,
-};
+pub use describe::{ApprovalChoice, PromptScope, approval_choices, command_classes, confinement_summary};
 pub use dialogue::{ApprovalAnswer, ApprovalDialogue, DialogueOutcome};
 pub use render::{ScreenSize, render_plain, render_question, render_rule};
 pub use text_box::quote_lines;

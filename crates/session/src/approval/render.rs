@@ -3,11 +3,11 @@
 use anstyle::{AnsiColor, Style};
 use toolgate::shell::{ScriptRedirect, ScriptWord};
 use toolgate::{
-    ApprovalQuestion, ApprovalReason, CommandAnalysis, CommandLine, Effect, RuleProposal, is_invisible,
+    ApprovalQuestion, ApprovalReason, CommandAnalysis, Effect, ExecEffect, RuleProposal, is_invisible,
 };
 
 use super::describe::{
-    PromptScope, approval_choices, command_classes, confinement_summary, question_reasons, shell_script,
+    PromptScope, approval_choices, command_classes, confinement_summary, question_reasons,
 };
 use super::text_box::TextBox;
 use terminal::{FAINT, NAME};
@@ -167,7 +167,7 @@ fn render_examples(text_box: &mut TextBox, proposal: &RuleProposal) {
 /// Shows one effect if it needs more than a line.
 fn render_effect(text_box: &mut TextBox, effect: &Effect, analysis: Option<&CommandAnalysis>) {
     match effect {
-        Effect::Exec(line) => render_command(text_box, line, analysis),
+        Effect::Exec(exec) => render_command(text_box, exec, analysis),
         Effect::SendInput(typing) => {
             text_box.push_blank();
             text_box.push_line(&format!("It would type this into `{}`:", typing.command_line), PLAIN);
@@ -192,26 +192,24 @@ fn render_effect(text_box: &mut TextBox, effect: &Effect, analysis: Option<&Comm
     }
 }
 
-fn render_command(text_box: &mut TextBox, line: &CommandLine, analysis: Option<&CommandAnalysis>) {
+fn render_command(text_box: &mut TextBox, exec: &ExecEffect, analysis: Option<&CommandAnalysis>) {
     text_box.push_blank();
-    let cwd = line.cwd.display();
-    let terminal = if line.terminal { ", at a terminal of its own" } else { "" };
-    if let Some(patch) = toolgate::shell::find_patch(&line.argv) {
-        let place = patch.directory.map_or_else(|| line.cwd.clone(), |below| line.cwd.join(below));
+    let cwd = exec.cwd().display();
+    let terminal = if exec.terminal { ", at a terminal of its own" } else { "" };
+    if let Some(patch) = &exec.analysis().patch {
+        let place = patch.directory.as_ref().map_or(exec.cwd().to_owned(), |below| exec.cwd().join(below));
         text_box.push_line(&format!("It would apply this patch in `{}`:", place.display()), PLAIN);
         return text_box.push_quote(&patch.text, diff_line_style);
     }
-    match shell_script(line) {
+    match exec.line().script() {
         Some(script) => {
-            let shell = line.argv[..2].join(" ");
+            let shell = exec.line().argv()[..2].join(" ");
             text_box.push_line(&format!("It would run this in `{cwd}` by `{shell}`{terminal}:"), PLAIN);
             text_box.push_quote(&mark_unknown_words(script, analysis), |_| NAME);
         }
         None => {
-            let words: Vec<String> =
-                line.argv.iter().map(|word| ScriptWord::Literal(word.clone()).to_string()).collect();
             text_box.push_line(&format!("It would run this in `{cwd}`{terminal}:"), PLAIN);
-            text_box.push_quote(&words.join(" "), |_| NAME);
+            text_box.push_quote(&exec.line().to_string(), |_| NAME);
         }
     }
 }
@@ -345,7 +343,7 @@ fn render_warnings(text_box: &mut TextBox, question: &ApprovalQuestion, size: Sc
 /// Reports whether the command contains invisible characters. Some were escaped before they arrived here.
 fn has_invisible_chars(question: &ApprovalQuestion) -> bool {
     question.intent.effects.iter().any(|effect| match effect {
-        Effect::Exec(line) => line.argv.iter().any(|word| word.contains(is_invisible)),
+        Effect::Exec(exec) => exec.line().argv().iter().any(|word| word.contains(is_invisible)),
         Effect::Read(_)
         | Effect::Write(_)
         | Effect::Network(_)

@@ -1,7 +1,7 @@
 //! Converts a call to the JSON that a hook reads.
 
 use engine::PlannedCall;
-use policy::{CommandLine, Effect, Escalation, ForeignToolCall, MemoryNote, ProgramInput, ToolTrust};
+use policy::{Effect, Escalation, ForeignToolCall, MemoryNote, ProgramInput, ToolTrust};
 use serde_json::{Map, Value, json};
 use tool::{ToolOutput, ToolPayload, replace_lone_surrogates, truncate_middle};
 
@@ -53,8 +53,9 @@ fn effect_json(effect: &Effect) -> Value {
     match effect {
         Effect::Read(path) => json!({ "read": path.to_string_lossy() }),
         Effect::Write(path) => json!({ "write": path.to_string_lossy() }),
-        Effect::Exec(CommandLine { argv, cwd, terminal }) => {
-            json!({ "run": { "argv": argv, "cwd": cwd.to_string_lossy(), "terminal": terminal } })
+        Effect::Exec(exec) => {
+            let cwd = exec.cwd().to_string_lossy();
+            json!({ "run": { "argv": exec.line().argv(), "cwd": cwd, "terminal": exec.terminal } })
         }
         Effect::SendInput(ProgramInput { command_line: into, text, confined }) => {
             json!({ "type": { "into": into, "text": text, "confined": confined } })
@@ -72,7 +73,7 @@ fn effect_json(effect: &Effect) -> Value {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use policy::Intent;
+    use policy::{ExecEffect, Intent};
     use tool::{LocalShellCall, OutputFacts, ToolCall, ToolErrorKind, WorkingDir};
 
     use super::*;
@@ -87,7 +88,6 @@ mod tests {
 
     #[test]
     fn a_hook_reads_what_a_call_would_do() {
-        let line = CommandLine { argv: vec!["ls".to_owned()], cwd: "/w".into(), terminal: false };
         let typing =
             ProgramInput { command_line: "python3".to_owned(), text: "1\n".to_owned(), confined: true };
         let foreign = ForeignToolCall {
@@ -99,7 +99,7 @@ mod tests {
         let effects = vec![
             Effect::Read("/w/a".into()),
             Effect::Write("/w/b".into()),
-            Effect::Exec(line),
+            Effect::Exec(ExecEffect::new(vec!["ls".to_owned()], "/w")),
             Effect::Network("example.org:443".to_owned()),
             Effect::SendInput(typing),
             Effect::Foreign(foreign),

@@ -14,8 +14,8 @@ use exec::process::Spawner;
 use exec::run_to_end::{OneShotCommand, find_program};
 use policy::rules::concerns_tool;
 use policy::{
-    DenyRead, Effect, EnvironmentPolicy, Gate, InheritScope, Intent, Permit, ReadRoot, ReadScope,
-    ReviewDecision, ReviewOutcome, SandboxPolicy, Verdict,
+    CommandLine, DenyRead, Effect, EnvironmentPolicy, Gate, InheritScope, Intent, Permit, ReadRoot,
+    ReadScope, ReviewDecision, ReviewOutcome, SandboxPolicy, Verdict,
 };
 use serde_json::Value;
 use tool::{BoxFuture, ToolOutput};
@@ -118,14 +118,15 @@ impl CommandHook {
         };
         let mut argv = self.command.clone();
         argv[0] = program.to_string_lossy().into_owned();
-        let permit = user_program_permit(&argv, cwd).map_err(fault)?;
+        let line = CommandLine::from(argv);
+        let permit = user_program_permit(&line, cwd).map_err(fault)?;
         let environment =
             EnvironmentPolicy { inherit: InheritScope::All, pass: self.pass.clone(), set: Vec::new() };
         environment.check().map_err(|wrong| fault(wrong.to_string()))?;
         let mut env = environment.build(std::env::vars_os());
         env.insert("PWD".into(), cwd.into());
         env.insert("TOOLGATE".into(), "1".into());
-        Ok(Arc::new(PreparedHook { hook: self, argv, env, permit, spawner: spawner.clone() }))
+        Ok(Arc::new(PreparedHook { hook: self, line, env, permit, spawner: spawner.clone() }))
     }
 }
 
@@ -139,10 +140,10 @@ fn path_variable() -> Option<OsString> {
 }
 
 /// Returns a permit for a program of the user's. Configuring the program is the approval.
-pub(crate) fn user_program_permit(argv: &[String], cwd: &Path) -> Result<Permit, String> {
+pub(crate) fn user_program_permit(line: &CommandLine, cwd: &Path) -> Result<Permit, String> {
     let nothing = DenyRead::new([""; 0], None).map_err(|fault| fault.to_string())?;
     let gate = Gate::new(ReadScope::new(vec![ReadRoot::new("/")], nothing), SandboxPolicy::FullAccess);
-    match gate.decide("hook", &Intent::run(argv.to_vec(), cwd)) {
+    match gate.decide("hook", &Intent::run(line.clone(), cwd)) {
         Verdict::Allow(permit) => Ok(permit),
         Verdict::Forbid(denial) => Err(denial.to_string()),
         Verdict::Ask(question) => match gate.settle(*question, &ReviewDecision::Approved) {
@@ -155,7 +156,7 @@ pub(crate) fn user_program_permit(argv: &[String], cwd: &Path) -> Result<Permit,
 /// A hook with its resolved program.
 struct PreparedHook {
     hook: CommandHook,
-    argv: Vec<String>,
+    line: CommandLine,
     env: BTreeMap<OsString, OsString>,
     permit: Permit,
     spawner: Spawner,
@@ -178,7 +179,7 @@ impl PreparedHook {
     async fn run_program(&self, call: PlannedCall<'_>, event: &Value) -> HookResponse {
         let event = event.to_string();
         let command = OneShotCommand {
-            argv: &self.argv,
+            line: &self.line,
             env: &self.env,
             directory: &call.working_dir.cwd,
             input: event.as_bytes(),

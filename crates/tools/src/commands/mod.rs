@@ -94,11 +94,9 @@ impl EscalationRequest<'_> {
 }
 
 /// A command that a model wants to run.
-pub(crate) struct CommandRequest<'a> {
-    pub(crate) argv: Vec<String>,
+pub(crate) struct CommandRequest {
     /// The command as the model wrote it, for lists.
     pub(crate) command_text: String,
-    pub(crate) workdir: Option<&'a str>,
     pub(crate) stdio: Stdio,
     pub(crate) lifetime: Lifetime,
 }
@@ -135,16 +133,17 @@ impl CommandRunner {
         held.map(drop).map_err(spawn_error)
     }
 
-    /// Starts the command. The caller drives it with the pump.
+    /// Starts the command that `permit` allows. The caller drives it with the pump.
     pub(crate) async fn start(
         &self,
-        request: CommandRequest<'_>,
+        request: CommandRequest,
         permit: &Permit,
         cx: &Cx,
     ) -> Result<(Arc<ProcessSession>, Pump), ToolError> {
         self.warn_weaker_sandbox(permit, cx).await?;
-        let path = resolve_workdir(request.workdir, cx.working_dir())?;
-        let (_, directory) = look_up(permit, &path)?;
+        let stated = permit.command().map_err(ToolError::Forbidden)?;
+        let path = stated.cwd();
+        let (_, directory) = look_up(permit, path)?;
         if directory.kind() != FileKind::Directory {
             let why = format!("`{}` is not a directory", path.display());
             return Err(ToolError::bad_argument("workdir", why));
@@ -157,15 +156,16 @@ impl CommandRunner {
             terminal: matches!(request.stdio, Stdio::Terminal(_)),
         };
         let spawner = self.sessions.spawner();
-        tracing::debug!(argv = ?request.argv, "starts a command");
-        let command = self.shells.command(request.argv, directory, request.stdio, spawner, permit).await;
+        let line = stated.line().clone();
+        tracing::debug!(argv = ?line.argv(), "starts a command");
+        let command = self.shells.command(line, directory, request.stdio, spawner, permit).await;
         self.sessions.start(command, origin, permit).await.map_err(spawn_error)
     }
 
     /// Runs the command to its end or time limit, and leaves no process behind.
     pub(crate) async fn run_once(
         &self,
-        request: CommandRequest<'_>,
+        request: CommandRequest,
         timeout_ms: Option<u64>,
         permit: &Permit,
         cx: &Cx,

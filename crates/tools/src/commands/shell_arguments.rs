@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use policy::EnvironmentPolicy;
+use policy::{CommandLine, EnvironmentPolicy};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use tool::ToolError;
@@ -29,12 +29,12 @@ impl JsonSchema for CommandArg {
 }
 
 impl CommandArg {
-    /// Returns the argument vector to start. A script runs in the user's shell, which reads their profile if `login`.
-    pub(crate) fn argv(&self, commands: &CommandRunner, login: bool) -> Result<Vec<String>, ToolError> {
+    /// Returns the command line to run. A script runs in the user's shell, which reads their profile if `login`.
+    pub(crate) fn parse(&self, commands: &CommandRunner, login: bool) -> Result<CommandLine, ToolError> {
         match self {
             Self::Script(script) => {
                 reject_nul("command", script)?;
-                Ok(commands.find_shell(None)?.argv(script, login))
+                Ok(commands.find_shell(None)?.command_line(script, login))
             }
             Self::Words(words) => {
                 if words.first().is_none_or(String::is_empty) {
@@ -43,7 +43,7 @@ impl CommandArg {
                 for (at, word) in words.iter().enumerate() {
                     reject_nul(&format!("command[{at}]"), word)?;
                 }
-                Ok(words.clone())
+                Ok(words.clone().into())
             }
         }
     }
@@ -57,19 +57,20 @@ impl CommandArg {
     }
 }
 
-/// Prepends `env` with these variables to `argv`, so that rules and the user see them as part of the command.
+/// Prepends `env` with these variables to `line`, so that rules and the user see them as part of the command.
 pub(crate) fn with_env_vars(
-    argv: Vec<String>,
+    line: CommandLine,
     variables: Option<&BTreeMap<String, String>>,
-) -> Result<Vec<String>, ToolError> {
-    let Some(variables) = variables.filter(|variables| !variables.is_empty()) else { return Ok(argv) };
+) -> Result<CommandLine, ToolError> {
+    let Some(variables) = variables.filter(|variables| !variables.is_empty()) else { return Ok(line) };
     for (name, value) in variables {
         let set = vec![(name.clone(), value.clone())];
         let checked = EnvironmentPolicy { set, ..EnvironmentPolicy::default() }.check();
         checked.map_err(|fault| ToolError::bad_argument(format!("env.{name}"), fault.to_string()))?;
     }
     let set = variables.iter().map(|(name, value)| format!("{name}={value}"));
-    Ok(std::iter::once("env".to_owned()).chain(set).chain(argv).collect())
+    let argv = std::iter::once("env".to_owned()).chain(set).chain(line.argv()).collect();
+    Ok(CommandLine::Program { argv })
 }
 
 /// Rejects a user other than the current one.

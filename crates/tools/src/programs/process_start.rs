@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use exec::process::{PtySize, Stdio};
 use exec::session::Lifetime;
-use policy::{Intent, Permit};
+use policy::{CommandLine, Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -39,15 +39,15 @@ struct TerminalSizeArg {
 }
 
 impl ProcessStartTool {
-    fn argv(&self, args: &Args) -> Result<Vec<String>, ToolError> {
+    fn command_line(&self, args: &Args) -> Result<CommandLine, ToolError> {
         match (&args.command, &args.argv) {
             (Some(script), None) => {
                 reject_nul("command", script)?;
-                Ok(self.0.find_shell(None)?.argv(script, true))
+                Ok(self.0.find_shell(None)?.command_line(script, true))
             }
             (None, Some(argv)) if argv.first().is_some_and(|program| !program.is_empty()) => {
                 argv.iter().try_for_each(|word| reject_nul("argv", word))?;
-                Ok(argv.clone())
+                Ok(argv.clone().into())
             }
             (None, Some(_)) => Err(ToolError::bad_argument("argv", "it names no program")),
             (None, None) => Err(ToolError::bad_argument("command", "there is neither `command` nor `argv`")),
@@ -64,27 +64,22 @@ impl ToolHandler for ProcessStartTool {
     const ABOUT: &'static str = "Starts a process.";
 
     fn intent(&self, args: &Args, working_dir: &WorkingDir) -> Result<Intent, ToolError> {
-        let intent = Intent::run(self.argv(args)?, &resolve_workdir(args.cwd.as_deref(), working_dir)?);
+        let intent =
+            Intent::run(self.command_line(args)?, &resolve_workdir(args.cwd.as_deref(), working_dir)?);
         Ok(intent.with_terminal(args.tty.is_some()))
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let commands = &self.0;
         commands.sessions.make_room().map_err(|full| ToolError::io(full.to_string()))?;
-        let argv = self.argv(args)?;
-        let command_text = args.command.clone().unwrap_or_else(|| argv.join(" "));
+        let argv = args.argv.iter().flatten().cloned();
+        let command_text = args.command.clone().unwrap_or_else(|| argv.collect::<Vec<_>>().join(" "));
         let stdio = match args.tty {
             Some(TerminalSizeArg { rows, cols }) => Stdio::Terminal(PtySize { rows, cols }),
             None if args.stdin => Stdio::PipedInput,
             None => Stdio::NoInput,
         };
-        let request = CommandRequest {
-            argv,
-            command_text,
-            workdir: args.cwd.as_deref(),
-            stdio,
-            lifetime: Lifetime::Session,
-        };
+        let request = CommandRequest { command_text, stdio, lifetime: Lifetime::Session };
         let (session, pump) = commands.start(request, permit, cx).await?;
         // The program reads it a moment later; until then all of the output is kept.
         session.keep_for_stream();

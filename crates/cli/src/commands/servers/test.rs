@@ -14,9 +14,9 @@ use crate::args::McpTestArgs;
 use config::OperationFault;
 use config::UserDirs;
 use session::compose::working_directory;
+use session::hints::program_hints;
 use session::mcp_servers;
 use terminal::{FAINT, NAME};
-use session::hints::program_hints;
 
 /// The start-up time of each server.
 #[derive(Default)]
