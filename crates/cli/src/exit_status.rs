@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use config::{FaultKind, OperationFault};
-use server::ServerEnd;
+use server::ServerExit;
 
 /// The exit status for a wrong command line, configuration or call.
 pub(crate) const USAGE: u8 = 2;
@@ -34,11 +34,11 @@ pub(crate) fn report_fault(fault: &OperationFault) -> ExitCode {
 }
 
 /// Returns the exit status for the end of a server.
-pub(crate) fn of_server(end: ServerEnd) -> ExitCode {
+pub(crate) fn of_server(end: ServerExit) -> ExitCode {
     match end {
-        ServerEnd::InputEnded => ExitCode::SUCCESS,
-        ServerEnd::Interrupted => ExitCode::from(INTERRUPTED),
-        ServerEnd::Terminated => ExitCode::from(TERMINATED),
-        ServerEnd::HungUp => ExitCode::from(HUNG_UP),
+        ServerExit::InputEnded => ExitCode::SUCCESS,
+        ServerExit::Interrupted => ExitCode::from(INTERRUPTED),
+        ServerExit::Terminated => ExitCode::from(TERMINATED),
+        ServerExit::HungUp => ExitCode::from(HUNG_UP),
     }
 }

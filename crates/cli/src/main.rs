@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod exit_status;
+mod run_session;
 mod terminal_approver;
 mod terminal_elicitation;
 

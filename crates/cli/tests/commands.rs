@@ -3,8 +3,6 @@
 
 mod support;
 
-use std::path::Path;
-
 use insta::assert_snapshot;
 use serde_json::Value;
 use support::{CommandRun, TestHome};
@@ -559,5 +557,5 @@ fn help_is_committed() {
     ] {
         text += &format!("$ toolgate {}\n{}\n", args.join(" "), shell.run(args).out);
     }
-    testkit::assert_committed(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/help.txt"), &text);
+    testkit::assert_committed(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/help.txt"), &text);
 }

@@ -22,7 +22,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use toolgate::HostPattern;
 
-pub use listing::{ConfigRow, RowValue};
+pub use listing::{ConfigRow, RowValue, to_toml};
 pub use load::{PROJECT_FILE, UserDirs, load, user_config_path};
 pub use mcp_server::{ServerApproval, ServerSetting, ServerTable, is_name as is_server_name};
 pub use operation_fault::{FaultKind, OperationFault};
@@ -46,7 +46,9 @@ fn is_socket_name(name: &str) -> bool {
 /// A value and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourcedValue<T> {
+    /// The value in force.
     pub value: T,
+    /// The built-in default, file or flag that set the value.
     pub source: SettingSource,
 }
 
@@ -59,8 +61,16 @@ impl<T> SourcedValue<T> {
 /// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingSource {
+    /// A default of Toolgate.
     BuiltIn,
-    File { path: PathBuf, line: usize },
+    /// A configuration file.
+    File {
+        /// The path of the file.
+        path: PathBuf,
+        /// The line of the value.
+        line: usize,
+    },
+    /// A command-line flag, such as `--sandbox`.
     Flag(&'static str),
 }
 
@@ -77,18 +87,31 @@ impl fmt::Display for SettingSource {
 /// Every setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
+    /// The model name, which selects the tools and the scaling of images.
     pub model: SourcedValue<Option<String>>,
+    /// The sandbox mode of tools; read-only by default.
     pub sandbox: SourcedValue<SandboxMode>,
+    /// The approval policy; on-request by default.
     pub approval: SourcedValue<ApprovalMode>,
+    /// The `[tools]` table.
     pub tools: ToolSettings,
+    /// The `[models.NAME]` tables, which override `[tools]` for models with that name prefix.
     pub models: Vec<SourcedValue<tool_forms::ModelSetting>>,
+    /// The `[files]` table.
     pub files: FileSettings,
+    /// The `[commands]` table.
     pub commands: CommandSettings,
+    /// The `[confinement]` table.
     pub confinement: ConfinementSettings,
+    /// The `[limits]` table.
     pub limits: LimitSettings,
+    /// The `wire.integers` key: the schema type of integers.
     pub integers: SourcedValue<IntegerStyle>,
+    /// The `[[hook]]` tables.
     pub hooks: Vec<SourcedValue<hook::HookSetting>>,
+    /// The `[mcp_servers.NAME]` tables.
     pub servers: Vec<SourcedValue<ServerSetting>>,
+    /// The configuration files that were looked for.
     pub candidates: Vec<ConfigCandidate>,
 }
 
@@ -97,10 +120,15 @@ pub struct Config {
 pub struct ToolSettings {
     /// Each list narrows the one before it.
     pub only: Vec<SourcedValue<Vec<String>>>,
+    /// The deny-list of tools; `*` matches any characters.
     pub without: Vec<SourcedValue<String>>,
+    /// The mode of the model provider's own web search; off by default.
     pub web_search: SourcedValue<HostedSearchMode>,
+    /// The shell tool for all models; by model family if unset.
     pub shell_type: SourcedValue<Option<tool_forms::ShellName>>,
+    /// The form of `apply_patch` for all models; by model family if unset.
     pub apply_patch_tool_type: SourcedValue<Option<tool_forms::PatchForm>>,
+    /// An older key for the shell tool: true is `unified_exec`, false is `shell_command`.
     pub use_experimental_streamable_shell_tool: SourcedValue<Option<bool>>,
     /// The user's own web search.
     pub search: Option<SourcedValue<WebSearchTable>>,
@@ -109,18 +137,24 @@ pub struct ToolSettings {
 /// The paths that tools may read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSettings {
+    /// Additional directories that tools may read.
     pub read_roots: Vec<SourcedValue<PathBuf>>,
+    /// Patterns of paths that are never readable, at any depth.
     pub deny_read: Vec<SourcedValue<String>>,
+    /// The use of the built-in deny-read list; true by default.
     pub deny_read_defaults: SourcedValue<bool>,
 }
 
 /// The environment and the shell of commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandSettings {
+    /// The inherited part of the user's environment; core by default.
     pub inherit: SourcedValue<EnvInheritance>,
+    /// Names of additional variables to pass; `*` matches any characters.
     pub pass: Vec<SourcedValue<String>>,
     /// Names and values.
     pub set: Vec<SourcedValue<(String, String)>>,
+    /// The maximum number of concurrent command sessions; 64 by default.
     pub sessions: SourcedValue<usize>,
     /// The user's own shell if unset.
     pub shell: SourcedValue<Option<PathBuf>>,
@@ -129,8 +163,11 @@ pub struct CommandSettings {
 /// Limits of tool calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitSettings {
+    /// The maximum length of an answer in tokens of four bytes.
     pub output_tokens: SourcedValue<usize>,
+    /// The time limit of a call in milliseconds, counted from its start.
     pub call_timeout_ms: SourcedValue<u64>,
+    /// The maximum number of concurrent read-only calls.
     pub parallel: SourcedValue<usize>,
 }
 
@@ -201,18 +238,31 @@ pub enum ConfinementTier {
 /// The confinement of commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfinementSettings {
+    /// Additional directories that commands may write.
     pub writable: Vec<SourcedValue<PathBuf>>,
+    /// Read-only exceptions inside writable directories.
     pub read_only: Vec<SourcedValue<PathBuf>>,
+    /// The network access of commands; loopback by default.
     pub network: SourcedValue<NetworkMode>,
+    /// Hosts that commands may reach regardless of `network`.
     pub hosts: Vec<SourcedValue<HostPattern>>,
+    /// Unix sockets of other programs that commands may connect to.
     pub unix_sockets: Vec<SourcedValue<String>>,
+    /// The strongest sandbox layer to use; namespaces by default.
     pub tier: SourcedValue<ConfinementTier>,
+    /// The weakest sandbox layer to accept; namespaces by default.
     pub require: SourcedValue<ConfinementTier>,
+    /// The maximum number of processes at a time, per session or per command.
     pub processes: SourcedValue<Option<u64>>,
+    /// The memory limit in megabytes, per session and per process.
     pub memory_mb: SourcedValue<Option<u64>>,
+    /// The maximum size of a file in megabytes.
     pub file_size_mb: SourcedValue<Option<u64>>,
+    /// The maximum number of open files per process.
     pub open_files: SourcedValue<Option<u64>>,
+    /// The space for `/tmp`, `/var/tmp` and caches in megabytes; half of the free disk space if unset.
     pub tmp_mb: SourcedValue<Option<u64>>,
+    /// The space for `/dev/shm` in megabytes; a quarter of the memory if unset.
     pub shm_mb: SourcedValue<Option<u64>>,
 }
 
@@ -220,8 +270,11 @@ pub struct ConfinementSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EnvInheritance {
+    /// No variables.
     None,
+    /// Identity, locale and the locations of toolchains.
     Core,
+    /// All variables except the withheld ones, such as credentials.
     All,
 }
 
@@ -229,7 +282,9 @@ pub enum EnvInheritance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntegerStyle {
+    /// The schema type `integer`.
     Keep,
+    /// The schema type `number`, for servers without `integer`.
     Number,
 }
 
@@ -237,15 +292,20 @@ pub enum IntegerStyle {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostedSearchMode {
+    /// No search.
     Off,
+    /// A search of the provider's stored pages.
     Cached,
+    /// A search of the live web.
     Live,
 }
 
 /// A configuration file that was looked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ConfigCandidate {
+    /// The path of the file.
     pub path: PathBuf,
+    /// The result of the lookup.
     pub found: CandidateState,
 }
 
@@ -253,7 +313,9 @@ pub struct ConfigCandidate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CandidateState {
+    /// Found and read.
     Read,
+    /// Missing.
     NotThere,
     /// Above the working directory and owned by another user, so ignored.
     NotYours,

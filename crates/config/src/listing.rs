@@ -13,7 +13,9 @@ use super::{
 /// One key with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfigRow {
+    /// The dotted name of the key, such as `limits.parallel`.
     pub key: Cow<'static, str>,
+    /// The value with its source.
     pub value: RowValue,
 }
 
@@ -22,6 +24,7 @@ pub struct ConfigRow {
 pub enum RowValue {
     /// The key is not set.
     Unset,
+    /// One value with its source.
     One(Value, SettingSource),
     /// Several values, each with its own source.
     List(Vec<(Value, SettingSource)>),
@@ -156,4 +159,11 @@ impl ConfigRow {
             RowValue::List(values) => values.iter().map(one).collect(),
         }
     }
+}
+
+/// Formats a value as TOML. Only tables differ from JSON.
+pub fn to_toml(value: &Value) -> String {
+    let Value::Object(table) = value else { return value.to_string() };
+    let pairs: Vec<String> = table.iter().map(|(key, value)| format!("{key} = {}", to_toml(value))).collect();
+    format!("{{ {} }}", pairs.join(", "))
 }

@@ -26,6 +26,7 @@ const USER_FILES: [&str; 2] = ["config.toml", "toolgate.toml"];
 /// The user's own directories.
 #[derive(Debug, Clone, Default)]
 pub struct UserDirs {
+    /// The home directory.
     pub home: Option<PathBuf>,
     /// Configuration.
     pub config: Option<PathBuf>,

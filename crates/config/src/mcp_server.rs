@@ -21,51 +21,73 @@ const TIMEOUT_SEC_RANGE: std::ops::RangeInclusive<f64> = 0.1..=86_400.0;
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerTable {
+    /// The program of a local server, found along the `PATH`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// The program's arguments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
+    /// Environment variables of the server, with their values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// Names of the user's variables that the server gets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env_vars: Vec<String>,
+    /// The server's working directory; the user's by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// The sandbox mode of the server; workspace-write by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxMode>,
+    /// The network access of the server; on by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkMode>,
+    /// Additional directories that the server may write.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub writable: Vec<String>,
+    /// The URL of a remote server; https, unless it is on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// The name of the variable with the bearer token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bearer_token_env_var: Option<String>,
+    /// HTTP headers of each request, with their values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub http_headers: BTreeMap<String, String>,
+    /// HTTP headers of each request, with the names of the variables that hold their values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env_http_headers: BTreeMap<String, String>,
+    /// OAuth scopes that a login requests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
+    /// The registered OAuth client, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth: Option<OauthTable>,
+    /// The use of the server; true by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
+    /// The need for the server: if true, Toolgate does nothing without it; false by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
+    /// The time limit of the start in seconds; 30 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub startup_timeout_sec: Option<f64>,
+    /// The time limit of a call in seconds, without the time of questions; 300 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_timeout_sec: Option<f64>,
     /// One time limit for both: see [`ServerTable::startup_timeout`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<f64>,
+    /// The allow-list of tools, by the server's own names; all tools if unset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled_tools: Option<Vec<String>>,
+    /// The deny-list of tools, by the server's own names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub disabled_tools: Vec<String>,
+    /// The approval policy of calls; auto by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<ServerApproval>,
+    /// Settings of single tools, by the server's own names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, ToolTable>,
 }
@@ -74,7 +96,9 @@ pub struct ServerTable {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OauthTable {
+    /// The client identifier at the authorization server.
     pub client_id: String,
+    /// The name of the variable with the client secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_secret_env_var: Option<String>,
 }
@@ -83,6 +107,7 @@ pub struct OauthTable {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolTable {
+    /// The approval policy of the tool's calls.
     pub approval: ServerApproval,
 }
 
@@ -90,15 +115,20 @@ pub struct ToolTable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerApproval {
+    /// A question before each call, except for tools that only read.
     Auto,
+    /// A question before each call.
     Ask,
+    /// No question, unless the definition of the tool has changed.
     Allow,
 }
 
 /// A server table with its name.
 #[derive(Debug, Clone, Serialize)]
 pub struct ServerSetting {
+    /// The name in `[mcp_servers.NAME]`.
     pub name: String,
+    /// The server's settings.
     #[serde(flatten)]
     pub table: ServerTable,
 }

@@ -11,13 +11,18 @@ use super::{Config, SourcedValue};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShellName {
+    /// `exec_command` and the tools for its sessions.
     #[serde(alias = "streamable", alias = "exec_command")]
     UnifiedExec,
+    /// `shell_command`.
     ShellCommand,
+    /// `shell`.
     #[serde(alias = "shell")]
     Default,
+    /// The Responses API's own `local_shell`.
     #[serde(alias = "local_shell")]
     Local,
+    /// No shell.
     Disabled,
 }
 
@@ -25,8 +30,10 @@ pub enum ShellName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PatchForm {
+    /// A custom tool with a grammar.
     #[serde(alias = "custom")]
     Freeform,
+    /// A function with one string argument.
     #[serde(alias = "json")]
     Function,
 }
@@ -64,8 +71,11 @@ struct FormSettings {
 /// The forms that the configuration chooses for one model; the model's family decides the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ToolForms {
+    /// The shell tool.
     pub shell: Option<ShellType>,
+    /// The form of `apply_patch`.
     pub apply_patch: Option<ApplyPatchToolType>,
+    /// The ability of the model to view images.
     pub sees_images: Option<bool>,
 }
 

@@ -30,20 +30,25 @@ pub struct WebSearchTable {
     /// The model provider's own search, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hosted: Option<HostedSearchMode>,
+    /// The program and arguments that search; the request is JSON on its standard input.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
+    /// The MCP tool that searches, as `server/tool`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
+    /// The URL that answers searches with JSON, such as that of SearXNG.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// For `command`: hosts that it may reach, and variables of the user that it gets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
+    /// For `command`: names of the user's variables that it gets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env_vars: Vec<String>,
     /// For `tool`: the names of its arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query_argument: Option<String>,
+    /// For `tool`: the name of its argument for the number of results; not sent if unset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count_argument: Option<String>,
     /// For `url`.
@@ -52,6 +57,7 @@ pub struct WebSearchTable {
     /// For `command` and `url`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<f64>,
+    /// For `command` and `url`: the approval policy; ask by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<SearchApproval>,
 }

@@ -16,7 +16,7 @@ pub fn format_duration(millis: u64) -> String {
 }
 
 /// Formats milliseconds in at most seven characters, for tables: `3.3 min`, `2.0 h`.
-pub fn format_duration_short(millis: u64) -> String {
+pub(crate) fn format_duration_short(millis: u64) -> String {
     let tenths = |unit: u64, name: &str| format!("{}.{} {name}", millis / unit, millis % unit / (unit / 10));
     match millis {
         0..MINUTE => format_duration(millis),
@@ -27,7 +27,7 @@ pub fn format_duration_short(millis: u64) -> String {
 }
 
 /// Formats bytes: `9 bytes`, `12.3 kB`, `4.0 MB`.
-pub fn format_bytes(bytes: u64) -> String {
+pub(crate) fn format_bytes(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {
         return pluralize(bytes, "byte");
@@ -56,12 +56,12 @@ pub fn format_count(number: u64) -> String {
 }
 
 /// Formats a count with a noun: `1 call`, `2 calls`.
-pub fn pluralize(number: u64, what: &str) -> String {
+pub(crate) fn pluralize(number: u64, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{} {what}s", format_count(number)) }
 }
 
 /// Formats a timestamp such as `2026-11-16T21:36:02.123Z` as `2026-11-16 21:36`; returns `-` for anything else.
-pub fn format_minute(at: &str) -> String {
+pub(crate) fn format_minute(at: &str) -> String {
     if journal::parse_millis(at).is_none() {
         return "-".to_owned();
     }

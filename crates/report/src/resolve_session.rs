@@ -18,6 +18,7 @@ const MAX_SUGGESTIONS: usize = 3;
 pub struct ResolvedSession {
     /// The session's name, or the file as the user named it.
     pub name: String,
+    /// Path of the journal.
     pub path: PathBuf,
 }
 
@@ -60,7 +61,7 @@ pub fn all_sessions(directory: &Path) -> Result<Vec<ResolvedSession>, OperationF
 }
 
 /// Builds the error for a directory without sessions.
-pub fn no_sessions_fault(directory: &Path) -> OperationFault {
+pub(crate) fn no_sessions_fault(directory: &Path) -> OperationFault {
     OperationFault::usage(format!("there are no sessions in `{}` yet", directory.display()))
 }
 

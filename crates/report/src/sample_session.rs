@@ -10,14 +10,14 @@ use super::timeline_builder::TimelineBuilder;
 use super::truncate::TextTruncator;
 
 /// Builds a timeline from entries and their milliseconds after the beginning.
-pub fn build_timeline(entries: Vec<(u64, JournalEntry)>) -> SessionTimeline {
+pub(crate) fn build_timeline(entries: Vec<(u64, JournalEntry)>) -> SessionTimeline {
     let mut builder = TimelineBuilder::new(TextTruncator::for_reading());
     build_records(entries).iter().for_each(|record| builder.add_record(record));
     builder.finish(JournalEnding::Whole)
 }
 
 /// Builds journal records from entries.
-pub fn build_records(entries: Vec<(u64, JournalEntry)>) -> Vec<JournalRecord> {
+pub(crate) fn build_records(entries: Vec<(u64, JournalEntry)>) -> Vec<JournalRecord> {
     let record = |((after, entry), seq): ((u64, JournalEntry), u64)| {
         let at = format!("2026-11-16T21:{:02}:{:02}.{:03}Z", after / 60_000, after / 1000 % 60, after % 1000);
         JournalRecord { seq, at, entry, hash: String::new() }
@@ -29,7 +29,7 @@ fn text(text: &str) -> String {
     text.to_owned()
 }
 
-pub fn call_entry(id: &str, tool: &str, arguments: &str) -> JournalEntry {
+pub(crate) fn call_entry(id: &str, tool: &str, arguments: &str) -> JournalEntry {
     JournalEntry::Call {
         id: text(id),
         tool: text(tool),
@@ -39,7 +39,7 @@ pub fn call_entry(id: &str, tool: &str, arguments: &str) -> JournalEntry {
     }
 }
 
-pub fn answered_entry(id: &str, error: Option<&str>, took_ms: u64, answer: &str) -> JournalEntry {
+pub(crate) fn answered_entry(id: &str, error: Option<&str>, took_ms: u64, answer: &str) -> JournalEntry {
     JournalEntry::Answered {
         call: text(id),
         success: error.is_none(),
@@ -66,7 +66,7 @@ fn said_entry(words: &str) -> JournalEntry {
 }
 
 /// Two concurrent calls, one of which needs an approval.
-pub fn sample_entries() -> Vec<(u64, JournalEntry)> {
+pub(crate) fn sample_entries() -> Vec<(u64, JournalEntry)> {
     let c1 = || text("c1");
     let remote = Some(McpToolRef { server: text("git"), tool: text("log") });
     let session = JournalEntry::Session {
@@ -118,6 +118,6 @@ pub fn sample_entries() -> Vec<(u64, JournalEntry)> {
     ]
 }
 
-pub fn sample_timeline() -> SessionTimeline {
+pub(crate) fn sample_timeline() -> SessionTimeline {
     build_timeline(sample_entries())
 }

@@ -2,14 +2,14 @@
 
 /// Counts the working milliseconds of a session. The machine's clock may go back, and idle time does not count.
 #[derive(Debug, Default)]
-pub struct SessionClock {
+pub(crate) struct SessionClock {
     last: Option<u64>,
     elapsed: u64,
 }
 
 /// The kind of time that passed before a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ElapsedKind {
+pub(crate) enum ElapsedKind {
     Working,
     /// Between turns, or between the end of a session and its resumption.
     Idle,
@@ -17,7 +17,7 @@ pub enum ElapsedKind {
 
 impl SessionClock {
     /// Returns the working time of the session at a record written `at`.
-    pub fn tick(&mut self, at: &str, passed: ElapsedKind) -> u64 {
+    pub(crate) fn tick(&mut self, at: &str, passed: ElapsedKind) -> u64 {
         let Some(now) = journal::parse_millis(at) else { return self.elapsed };
         let since = now.saturating_sub(self.last.unwrap_or(now));
         self.last = Some(now);

@@ -67,7 +67,7 @@ pub fn totals(timeline: &SessionTimeline) -> Vec<String> {
 }
 
 /// Describes a torn, broken or truncated end of the journal.
-pub fn ending_problem(ending: &JournalEnding) -> Option<String> {
+pub(crate) fn ending_problem(ending: &JournalEnding) -> Option<String> {
     match ending {
         JournalEnding::Whole => None,
         JournalEnding::Torn(torn) => Some(format!(
@@ -137,7 +137,7 @@ fn render_quoted(layout: &mut TextLayout, head: &str, style: Style, text: &TextE
 }
 
 /// Describes the settings that a session began with.
-pub fn settings_line(setting: &SessionSettings) -> String {
+pub(crate) fn settings_line(setting: &SessionSettings) -> String {
     let SessionSettings { version, cwd, model, wire, sandbox, approval, resumed } = setting;
     let begins = if *resumed { "goes on" } else { "begins" };
     format!(
@@ -147,7 +147,7 @@ pub fn settings_line(setting: &SessionSettings) -> String {
 }
 
 /// Formats the token usage of requests.
-pub fn token_usage(usage: &RequestUsage) -> String {
+pub(crate) fn token_usage(usage: &RequestUsage) -> String {
     let [input, cached, output] = [usage.input, usage.cached, usage.output].map(format_amount::format_count);
     format!(
         "{input} tokens in ({cached} cached), {output} out, {} sent",
@@ -156,7 +156,7 @@ pub fn token_usage(usage: &RequestUsage) -> String {
 }
 
 /// Describes the course of a call before its answer: effects, verdicts, questions and attempts.
-pub fn call_sentences(call: &TimelineCall) -> Vec<String> {
+pub(crate) fn call_sentences(call: &TimelineCall) -> Vec<String> {
     let joined = |why: &[TextExcerpt]| why.iter().map(|why| why.text.as_str()).collect::<Vec<_>>().join("; ");
     let mut lines = Vec::new();
     lines.extend(call.remote.as_ref().map(|(server, tool)| format!("`{tool}` of the server `{server}`")));
@@ -188,7 +188,7 @@ pub fn call_sentences(call: &TimelineCall) -> Vec<String> {
 }
 
 /// Describes the outcome of a call in a few words.
-pub fn call_outcome(call: &TimelineCall, began: u64) -> String {
+pub(crate) fn call_outcome(call: &TimelineCall, began: u64) -> String {
     let took = format_amount::format_duration(call.run_time(began).unwrap_or_default());
     match call.answer.as_ref() {
         None => "no answer: its effects are unknown".to_owned(),
@@ -211,7 +211,7 @@ fn render_call(layout: &mut TextLayout, call: &TimelineCall, began: u64) {
 }
 
 /// Lists the pictures and the spill file of an answer.
-pub fn answer_extras(answer: &TimelineAnswer) -> Vec<String> {
+pub(crate) fn answer_extras(answer: &TimelineAnswer) -> Vec<String> {
     let pictures = (answer.pictures > 0).then(|| format_amount::pluralize(answer.pictures as u64, "picture"));
     let spilled = answer.spilled.as_ref();
     let spilled = spilled
@@ -220,7 +220,7 @@ pub fn answer_extras(answer: &TimelineAnswer) -> Vec<String> {
 }
 
 /// Returns a symbol for the status of a plan step.
-pub fn step_mark(status: &str) -> String {
+pub(crate) fn step_mark(status: &str) -> String {
     match status {
         "completed" => "✓".to_owned(),
         "in_progress" => "▸".to_owned(),

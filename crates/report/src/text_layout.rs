@@ -13,24 +13,24 @@ const MAX_LINE_CHARS: usize = 240;
 
 /// Styled text. All added text is made visible.
 #[derive(Default)]
-pub struct TextLayout {
+pub(crate) struct TextLayout {
     text: String,
 }
 
 impl TextLayout {
     /// Adds an empty line.
-    pub fn blank_line(&mut self) {
+    pub(crate) fn blank_line(&mut self) {
         self.text.push('\n');
     }
 
     /// Adds a line of any text. `indent` is added unchanged.
-    pub fn line(&mut self, indent: &str, text: &str, style: Style) {
+    pub(crate) fn line(&mut self, indent: &str, text: &str, style: Style) {
         let text = truncate_line(&terminal::to_one_line(text));
         let _infallible = writeln!(self.text, "{indent}{style}{text}{style:#}");
     }
 
     /// Quotes the first `most` lines of a text behind a bar. A last line states how much is left out.
-    pub fn quote(
+    pub(crate) fn quote(
         &mut self,
         indent: &str,
         excerpt: &TextExcerpt,
@@ -64,7 +64,7 @@ impl TextLayout {
         let _infallible = writeln!(self.text, "{indent}{FAINT}│ {left}{FAINT:#}");
     }
 
-    pub fn into_text(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         self.text
     }
 }

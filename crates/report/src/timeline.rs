@@ -14,17 +14,19 @@ pub const MAX_LINES: usize = 200_000;
 /// The timeline of a session.
 #[derive(Debug, Default)]
 pub struct SessionTimeline {
-    pub events: Vec<TimelineEvent>,
+    pub(crate) events: Vec<TimelineEvent>,
     /// The timestamp of the first line; empty if there is none.
-    pub started: String,
+    pub(crate) started: String,
     /// Milliseconds from beginning to end, without the time between turns.
-    pub duration_ms: u64,
+    pub(crate) duration_ms: u64,
+    /// The way the journal ends.
     pub ending: JournalEnding,
 }
 
 /// The way the journal ends.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub enum JournalEnding {
+    /// With a complete line.
     #[default]
     Whole,
     /// In the middle of a line.
@@ -37,17 +39,17 @@ pub enum JournalEnding {
 
 /// One event of the timeline.
 #[derive(Debug)]
-pub struct TimelineEvent {
+pub(crate) struct TimelineEvent {
     /// The sequence number of its record.
-    pub seq: u64,
+    pub(crate) seq: u64,
     /// Milliseconds after the beginning, without the time between turns.
-    pub after: u64,
-    pub kind: TimelineEventKind,
+    pub(crate) after: u64,
+    pub(crate) kind: TimelineEventKind,
 }
 
 /// The kind of an event, with its details.
 #[derive(Debug)]
-pub enum TimelineEventKind {
+pub(crate) enum TimelineEventKind {
     Session(Box<SessionSettings>),
     Prompt {
         text: TextExcerpt,
@@ -76,19 +78,19 @@ pub enum TimelineEventKind {
 
 /// The settings under which a session began or resumed.
 #[derive(Debug)]
-pub struct SessionSettings {
-    pub version: String,
-    pub cwd: TextExcerpt,
-    pub model: String,
-    pub wire: String,
-    pub sandbox: String,
-    pub approval: String,
-    pub resumed: bool,
+pub(crate) struct SessionSettings {
+    pub(crate) version: String,
+    pub(crate) cwd: TextExcerpt,
+    pub(crate) model: String,
+    pub(crate) wire: String,
+    pub(crate) sandbox: String,
+    pub(crate) approval: String,
+    pub(crate) resumed: bool,
 }
 
 /// A piece of the model's message.
 #[derive(Debug)]
-pub enum ModelSpeech {
+pub(crate) enum ModelSpeech {
     Text(TextExcerpt),
     Thought(TextExcerpt),
     Other(String),
@@ -96,84 +98,84 @@ pub enum ModelSpeech {
 
 /// A call with its decisions and answer.
 #[derive(Debug)]
-pub struct TimelineCall {
-    pub tool: String,
+pub(crate) struct TimelineCall {
+    pub(crate) tool: String,
     /// The server, and its name for the tool.
-    pub remote: Option<(String, String)>,
-    pub arguments: TextExcerpt,
-    pub effects: Vec<TextExcerpt>,
-    pub decisions: CallDecisions,
-    pub answer: Option<TimelineAnswer>,
+    pub(crate) remote: Option<(String, String)>,
+    pub(crate) arguments: TextExcerpt,
+    pub(crate) effects: Vec<TextExcerpt>,
+    pub(crate) decisions: CallDecisions,
+    pub(crate) answer: Option<TimelineAnswer>,
 }
 
 /// The decisions about a call, and its attempts.
 #[derive(Debug, Default)]
-pub struct CallDecisions {
-    pub verdicts: Vec<TimelineVerdict>,
-    pub questions: Vec<TimelineQuestion>,
-    pub attempts: Vec<TimelineAttempt>,
+pub(crate) struct CallDecisions {
+    pub(crate) verdicts: Vec<TimelineVerdict>,
+    pub(crate) questions: Vec<TimelineQuestion>,
+    pub(crate) attempts: Vec<TimelineAttempt>,
 }
 
 /// The policy's verdict.
 #[derive(Debug)]
-pub struct TimelineVerdict {
-    pub verdict: RecordedVerdict,
-    pub why: Vec<TextExcerpt>,
-    pub by: String,
+pub(crate) struct TimelineVerdict {
+    pub(crate) verdict: RecordedVerdict,
+    pub(crate) why: Vec<TextExcerpt>,
+    pub(crate) by: String,
 }
 
 /// A question to the user.
 #[derive(Debug)]
-pub struct TimelineQuestion {
-    pub why: Vec<TextExcerpt>,
-    pub asked: u64,
-    pub decision: Option<TimelineDecision>,
+pub(crate) struct TimelineQuestion {
+    pub(crate) why: Vec<TextExcerpt>,
+    pub(crate) asked: u64,
+    pub(crate) decision: Option<TimelineDecision>,
 }
 
 /// The user's decision.
 #[derive(Debug)]
-pub struct TimelineDecision {
-    pub word: String,
-    pub by: String,
-    pub after: u64,
+pub(crate) struct TimelineDecision {
+    pub(crate) word: String,
+    pub(crate) by: String,
+    pub(crate) after: u64,
 }
 
 /// One attempt to run a call.
 #[derive(Debug)]
-pub struct TimelineAttempt {
-    pub number: u64,
-    pub after: u64,
-    pub enforcement: String,
+pub(crate) struct TimelineAttempt {
+    pub(crate) number: u64,
+    pub(crate) after: u64,
+    pub(crate) enforcement: String,
 }
 
 /// The answer to the model.
 #[derive(Debug)]
-pub struct TimelineAnswer {
-    pub after: u64,
-    pub success: bool,
-    pub error: Option<String>,
-    pub took_ms: u64,
-    pub text: TextExcerpt,
-    pub pictures: usize,
+pub(crate) struct TimelineAnswer {
+    pub(crate) after: u64,
+    pub(crate) success: bool,
+    pub(crate) error: Option<String>,
+    pub(crate) took_ms: u64,
+    pub(crate) text: TextExcerpt,
+    pub(crate) pictures: usize,
     /// The path of the full output, and its size in bytes.
-    pub spilled: Option<(TextExcerpt, u64)>,
+    pub(crate) spilled: Option<(TextExcerpt, u64)>,
 }
 
 /// A step of a plan.
 #[derive(Debug)]
-pub struct TimelinePlanStep {
-    pub step: TextExcerpt,
-    pub status: String,
+pub(crate) struct TimelinePlanStep {
+    pub(crate) step: TextExcerpt,
+    pub(crate) status: String,
 }
 
 /// The cost of a request to the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RequestUsage {
-    pub input: u64,
-    pub cached: u64,
-    pub output: u64,
-    pub bytes: u64,
-    pub millis: u64,
+pub(crate) struct RequestUsage {
+    pub(crate) input: u64,
+    pub(crate) cached: u64,
+    pub(crate) output: u64,
+    pub(crate) bytes: u64,
+    pub(crate) millis: u64,
 }
 
 impl SessionTimeline {
@@ -198,17 +200,17 @@ impl SessionTimeline {
     }
 
     /// Returns the calls in order.
-    pub fn calls(&self) -> impl Iterator<Item = (&TimelineEvent, &TimelineCall)> {
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (&TimelineEvent, &TimelineCall)> {
         self.events.iter().filter_map(|event| Some((event, event.as_call()?)))
     }
 
     /// Returns the number of prompts.
-    pub fn prompt_count(&self) -> usize {
+    pub(crate) fn prompt_count(&self) -> usize {
         self.events.iter().filter(|event| event.is_prompt()).count()
     }
 
     /// Returns the number of requests to the model, and their total usage.
-    pub fn total_usage(&self) -> (u64, RequestUsage) {
+    pub(crate) fn total_usage(&self) -> (u64, RequestUsage) {
         let mut sum = (0, RequestUsage::default());
         for event in &self.events {
             if let TimelineEventKind::Usage(usage) = &event.kind {
@@ -222,19 +224,19 @@ impl SessionTimeline {
 
 impl TimelineEvent {
     /// Returns the call if this event is one.
-    pub fn as_call(&self) -> Option<&TimelineCall> {
+    pub(crate) fn as_call(&self) -> Option<&TimelineCall> {
         if let TimelineEventKind::Call(call) = &self.kind { Some(call) } else { None }
     }
 
     /// Reports whether this event is a prompt.
-    pub fn is_prompt(&self) -> bool {
+    pub(crate) fn is_prompt(&self) -> bool {
         matches!(self.kind, TimelineEventKind::Prompt { .. })
     }
 }
 
 impl RequestUsage {
     /// Adds the usage of another request.
-    pub fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         for (sum, more) in [
             (&mut self.input, other.input),
             (&mut self.cached, other.cached),
@@ -249,12 +251,12 @@ impl RequestUsage {
 
 impl TimelineCall {
     /// Reports whether the call was answered with success.
-    pub fn succeeded(&self) -> bool {
+    pub(crate) fn succeeded(&self) -> bool {
         self.answer.as_ref().is_some_and(|answer| answer.success)
     }
 
     /// Returns the milliseconds that the user took to answer questions about the call.
-    pub fn approval_wait(&self) -> u64 {
+    pub(crate) fn approval_wait(&self) -> u64 {
         let took = |question: &TimelineQuestion| {
             Some(question.decision.as_ref()?.after.saturating_sub(question.asked))
         };
@@ -263,7 +265,7 @@ impl TimelineCall {
 
     /// Returns the call's own milliseconds if it was answered: without the time for questions, whether or not the
     /// journal includes it.
-    pub fn run_time(&self, began: u64) -> Option<u64> {
+    pub(crate) fn run_time(&self, began: u64) -> Option<u64> {
         let answer = self.answer.as_ref()?;
         let passed = answer.after.saturating_sub(began).saturating_sub(self.approval_wait());
         // The journal's clock has millisecond resolution, and stands still when the machine's clock goes back.
@@ -273,13 +275,13 @@ impl TimelineCall {
 
 impl TimelineAnswer {
     /// Returns the kind of error; `None` if the call succeeded.
-    pub fn fault_kind(&self) -> Option<&str> {
+    pub(crate) fn fault_kind(&self) -> Option<&str> {
         if self.success { None } else { Some(self.error.as_deref().unwrap_or("unsuccessful")) }
     }
 }
 
 impl ModelSpeech {
-    pub fn from_words(words: &TranscriptItem, truncator: &mut TextTruncator) -> Self {
+    pub(crate) fn from_words(words: &TranscriptItem, truncator: &mut TextTruncator) -> Self {
         match words {
             TranscriptItem::Text(text) => Self::Text(truncator.truncate(text)),
             TranscriptItem::Thought(text) => Self::Thought(truncator.truncate(text)),

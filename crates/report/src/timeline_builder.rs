@@ -17,7 +17,7 @@ const MAX_ITEMS: usize = 100;
 
 /// Builds a timeline, record by record.
 #[derive(Debug)]
-pub struct TimelineBuilder {
+pub(crate) struct TimelineBuilder {
     truncator: TextTruncator,
     clock: SessionClock,
     timeline: SessionTimeline,
@@ -26,7 +26,7 @@ pub struct TimelineBuilder {
 }
 
 impl TimelineBuilder {
-    pub fn new(truncator: TextTruncator) -> Self {
+    pub(crate) fn new(truncator: TextTruncator) -> Self {
         Self {
             truncator,
             clock: SessionClock::default(),
@@ -35,7 +35,7 @@ impl TimelineBuilder {
         }
     }
 
-    pub fn add_record(&mut self, record: &JournalRecord) {
+    pub(crate) fn add_record(&mut self, record: &JournalRecord) {
         // A prompt during a running call does not end the turn.
         let is_next = matches!(record.entry, JournalEntry::Prompt { .. }) && self.open_calls.is_empty();
         let goes_on = matches!(record.entry, JournalEntry::Session { .. });
@@ -53,7 +53,7 @@ impl TimelineBuilder {
         }
     }
 
-    pub fn finish(mut self, ending: JournalEnding) -> SessionTimeline {
+    pub(crate) fn finish(mut self, ending: JournalEnding) -> SessionTimeline {
         self.timeline.ending = ending;
         self.timeline
     }

@@ -14,7 +14,9 @@ const MAX_LIST_ITEMS: usize = 10;
 /// The beginning of a text, and the number of omitted bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextExcerpt {
+    /// Kept beginning of the text.
     pub text: String,
+    /// Number of bytes cut off the end.
     pub omitted_bytes: usize,
 }
 
@@ -43,7 +45,7 @@ impl TextTruncator {
     }
 
     /// Returns the beginnings of the first texts; a last item counts the others.
-    pub fn truncate_list(&mut self, texts: &[String]) -> Vec<TextExcerpt> {
+    pub(crate) fn truncate_list(&mut self, texts: &[String]) -> Vec<TextExcerpt> {
         let mut list: Vec<TextExcerpt> =
             texts.iter().take(MAX_LIST_ITEMS).map(|text| self.truncate(text)).collect();
         if texts.len() > MAX_LIST_ITEMS {
@@ -57,7 +59,7 @@ impl TextTruncator {
 }
 
 /// Truncates a name, which is long only in a hostile journal.
-pub fn truncate_name(text: &str) -> String {
+pub(crate) fn truncate_name(text: &str) -> String {
     let kept = &text[..text.floor_char_boundary(MAX_NAME_BYTES)];
     if kept.len() == text.len() { kept.to_owned() } else { format!("{kept}…") }
 }

@@ -7,17 +7,17 @@ use super::timeline::{CallDecisions, SessionTimeline, TimelineCall, TimelineEven
 
 /// The party that is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WaitKind {
+pub(crate) enum WaitKind {
     Model,
     People,
     Tools,
 }
 
 impl WaitKind {
-    pub const ALL: [Self; 3] = [Self::Model, Self::People, Self::Tools];
+    pub(crate) const ALL: [Self; 3] = [Self::Model, Self::People, Self::Tools];
 
     /// Returns the word for it.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Model => "model",
             Self::People => "people",
@@ -28,7 +28,7 @@ impl WaitKind {
 
 /// An interval of waiting, in milliseconds of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WaitSpan {
+pub(crate) struct WaitSpan {
     pub kind: WaitKind,
     pub from: u64,
     pub to: u64,
@@ -37,7 +37,7 @@ pub struct WaitSpan {
 }
 
 /// Returns all intervals of waiting in a session.
-pub fn wait_spans(timeline: &SessionTimeline) -> Vec<WaitSpan> {
+pub(crate) fn wait_spans(timeline: &SessionTimeline) -> Vec<WaitSpan> {
     let mut spans = Vec::new();
     for (event_index, event) in timeline.events.iter().enumerate() {
         let span = |(kind, from, to)| WaitSpan { kind, from, to, event_index };
@@ -83,7 +83,7 @@ fn call_waits(call: &TimelineCall, began: u64, over: u64) -> Vec<(WaitKind, u64,
 }
 
 /// Returns the total milliseconds of waiting for `waiting`; overlapping intervals count once.
-pub fn total_wait(spans: &[WaitSpan], waiting: WaitKind) -> u64 {
+pub(crate) fn total_wait(spans: &[WaitSpan], waiting: WaitKind) -> u64 {
     let mut times: Vec<(u64, u64)> =
         spans.iter().filter(|span| span.kind == waiting).map(|span| (span.from, span.to)).collect();
     times.sort_unstable();

@@ -15,13 +15,13 @@ use config::private_dirs;
 const MAX_FILE_BYTES: u64 = 4096;
 
 /// The location of the token: a description for people, and a shell expression.
-pub struct TokenLocation {
+pub(crate) struct TokenLocation {
     pub description: String,
     pub shell: String,
 }
 
 /// Loads the token, and returns it with its location.
-pub fn load_entry(
+pub(crate) fn load_entry(
     variable: Option<&str>,
     dirs: &UserDirs,
 ) -> Result<(AccessRequirement, TokenLocation), OperationFault> {

@@ -12,9 +12,13 @@ pub const MAX_LINE_BYTES: u64 = 8 << 20;
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToTerminal {
     /// The description of the server.
-    Hello { server: String },
+    Hello {
+        /// Description of the server for the user.
+        server: String,
+    },
     /// A question.
     Question {
+        /// Number of the question.
         id: u64,
         /// Returned with the answer, which counts only for the text that was shown.
         digest: String,
@@ -22,10 +26,14 @@ pub enum ToTerminal {
         text: String,
         /// The text that the terminal shows for the rule that could be saved.
         rule: Option<String>,
+        /// Valid answers.
         choices: Vec<ApprovalChoice>,
     },
     /// The question needs no answer any more.
-    Settled { id: u64 },
+    Settled {
+        /// Number of the question.
+        id: u64,
+    },
 }
 
 /// A message of the terminal.
@@ -33,7 +41,19 @@ pub enum ToTerminal {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromTerminal {
     /// The size of the terminal.
-    Hello { width: usize, height: usize },
+    Hello {
+        /// Width in columns.
+        width: usize,
+        /// Height in lines.
+        height: usize,
+    },
     /// The user's answer.
-    Answer { id: u64, digest: String, said: ApprovalAnswer },
+    Answer {
+        /// Number of the question.
+        id: u64,
+        /// Digest from the question.
+        digest: String,
+        /// Answer that the user chose.
+        said: ApprovalAnswer,
+    },
 }

@@ -27,7 +27,7 @@ fn to_item(content: ContentItem) -> Result<OutputItem, String> {
 }
 
 /// Decodes a picture of a client, and checks that its bytes match its MIME type.
-pub fn decode_picture(kind: &str, data: &str) -> Result<OutputImage, String> {
+pub(crate) fn decode_picture(kind: &str, data: &str) -> Result<OutputImage, String> {
     let mime = IMAGE_MIME_TYPES.into_iter().find(|known| *known == kind);
     let mime = mime.ok_or_else(|| format!("a picture is one of {}", IMAGE_MIME_TYPES.join(", ")))?;
     let bytes = STANDARD.decode(data).map_err(|error| format!("a picture is in base64: {error}"))?;

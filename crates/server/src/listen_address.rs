@@ -19,7 +19,7 @@ pub fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Refuses an address that other machines may reach: the connection is not encrypted.
-pub fn require_loopback(address: SocketAddr) -> Result<(), OperationFault> {
+pub(crate) fn require_loopback(address: SocketAddr) -> Result<(), OperationFault> {
     match HostLocality::of_address(address.ip()) {
         HostLocality::Localhost | HostLocality::LoopbackAddress => Ok(()),
         // The unspecified address listens on all interfaces. A mapped one listens where its family does not say.

@@ -12,7 +12,7 @@ const SUPERVISOR_NAMES: [&str; 2] = ["toolgate-keeper", "toolgate-cell"];
 
 /// The reason for rejecting a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum PeerRejection {
+pub(crate) enum PeerRejection {
     #[error("the kernel does not report its user")]
     Unknown,
     #[error("it runs as another user")]
@@ -27,7 +27,7 @@ pub enum PeerRejection {
 
 /// Decides whether the connected process may use the socket. A command must not approve its own calls, nor start what
 /// it may not.
-pub fn admit_peer(stream: &UnixStream) -> Result<(), PeerRejection> {
+pub(crate) fn admit_peer(stream: &UnixStream) -> Result<(), PeerRejection> {
     let peer = stream.peer_cred().map_err(|_| PeerRejection::Unknown)?;
     if peer.uid() != rustix::process::geteuid().as_raw() {
         return Err(PeerRejection::OtherUser);
@@ -89,7 +89,7 @@ fn read_proc_file(process: u32, what: &str) -> Option<String> {
 }
 
 /// Returns a warning if commands of some session may be able to write where the socket `path` lies.
-pub fn socket_path_warning(path: &Path, cwd: &Path) -> Option<String> {
+pub(crate) fn socket_path_warning(path: &Path, cwd: &Path) -> Option<String> {
     let shared = ["/tmp", "/var/tmp", "/dev/shm"].map(Path::new);
     let holds = |directory: &&Path| path.starts_with(directory);
     // A server started in `/` does not claim the whole file system as its working directory.

@@ -6,7 +6,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The reason why a server ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServerEnd {
+pub enum ServerExit {
     /// The input ended.
     InputEnded,
     /// SIGINT arrived.
@@ -18,13 +18,13 @@ pub enum ServerEnd {
 }
 
 /// Waits for SIGINT, SIGTERM or SIGHUP and returns which.
-pub async fn wait_for_signal() -> io::Result<ServerEnd> {
+pub async fn wait_for_signal() -> io::Result<ServerExit> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hang_up = if ignores_hang_up() { None } else { Some(signal(SignalKind::hangup())?) };
     tokio::select! {
-        _ = tokio::signal::ctrl_c() => Ok(ServerEnd::Interrupted),
-        _ = terminate.recv() => Ok(ServerEnd::Terminated),
-        () = wait_for_hang_up(hang_up.as_mut()) => Ok(ServerEnd::HungUp),
+        _ = tokio::signal::ctrl_c() => Ok(ServerExit::Interrupted),
+        _ = terminate.recv() => Ok(ServerExit::Terminated),
+        () = wait_for_hang_up(hang_up.as_mut()) => Ok(ServerExit::HungUp),
     }
 }
 

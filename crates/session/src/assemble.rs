@@ -25,6 +25,7 @@ use config::UserDirs;
 pub struct SessionSpec {
     /// The tools, with their observers and approver.
     pub composed: ComposedTools,
+    /// The user's directories for configuration, state and journals.
     pub dirs: UserDirs,
     /// Without a model, the session offers tools only.
     pub model: Option<ChosenModel>,
@@ -32,9 +33,11 @@ pub struct SessionSpec {
     pub new_id: SessionId,
     /// The prefix of the session to resume, or `last`.
     pub resume: Option<String>,
+    /// Limits of each turn.
     pub limits: TurnLimits,
     /// Instructions for the model, besides Toolgate's own and the project's.
     pub instructions: Option<String>,
+    /// Observer of the session's events.
     pub observer: Arc<dyn SessionObserver>,
     /// Answers the model's questions.
     pub prompter: Option<Arc<dyn UserPrompter>>,
@@ -46,12 +49,17 @@ pub struct SessionSpec {
 
 /// An assembled session.
 pub struct AssembledSession {
+    /// Id of the session, which also names its journal.
     pub id: SessionId,
+    /// Writer of the journal.
     pub recorder: Arc<JournalRecorder>,
+    /// Tools of the session.
     pub toolgate: Toolgate,
+    /// Running MCP servers; `None` without servers.
     pub servers: Option<Arc<McpServers>>,
     /// The session with the model, if there is one.
     pub session: Option<AgentSession>,
+    /// True if the session continues an earlier journal.
     pub resumed: bool,
     /// The agents that the model may start.
     pub agents: Option<Arc<SessionAgents>>,
@@ -121,15 +129,11 @@ fn assemble_parts(spec: SessionSpec, journal: OpenJournal) -> Result<AssembledSe
     let resumed = journal.resumed.is_some();
     let session = model.map(|chosen| {
         let (changed, ready) = track_turn_changes(&toolgate, dirs.state.as_deref());
-        let working_dir = toolgate.router().working_dir();
-        let mut full_instructions =
-            crate::project_instructions::model_instructions(toolgate.router().gate(), &working_dir.cwd);
-        full_instructions.extend(instructions.iter().map(|more| format!("\n\n{more}")));
         let setup = AgentSessionSetup {
             router: toolgate.router().clone(),
             model: chosen.model,
             model_name: chosen.name,
-            instructions: full_instructions,
+            instructions: full_instructions(&toolgate, instructions.as_deref()),
             api_compat: style,
             reasoning: chosen.reasoning,
             recorder: Some(Arc::clone(&journal.recorder)),
@@ -153,6 +157,14 @@ fn assemble_parts(spec: SessionSpec, journal: OpenJournal) -> Result<AssembledSe
         resumed,
         agents,
     })
+}
+
+/// Returns Toolgate's own and the project's instructions, followed by `more`.
+fn full_instructions(toolgate: &Toolgate, more: Option<&str>) -> String {
+    let (gate, cwd) = (toolgate.router().gate(), &toolgate.router().working_dir().cwd);
+    let mut instructions = crate::project_instructions::model_instructions(gate, cwd);
+    instructions.extend(more.map(|more| format!("\n\n{more}")));
+    instructions
 }
 
 /// Converts an error of the journal to a command's error.

@@ -15,8 +15,11 @@ const SCRIPTED_NAME: &str = "script";
 /// A model with its name and API.
 #[derive(Clone)]
 pub struct ChosenModel {
+    /// Backend that answers requests.
     pub model: Arc<dyn ModelBackend>,
+    /// Name of the model in requests.
     pub name: String,
+    /// Handling of the model's reasoning between requests.
     pub reasoning: ReasoningMode,
     /// The API in front of it.
     pub api: ToolFormApi,
@@ -25,7 +28,9 @@ pub struct ChosenModel {
 /// The location of a model, as far as it is given.
 #[derive(Debug, Clone, Default)]
 pub struct ModelLocation {
+    /// API dialect; by default the one that the model's name suggests.
     pub wire: Option<Dialect>,
+    /// Base URL of the API; by default from the environment, else the provider's own.
     pub base_url: Option<String>,
     /// A script that replaces the model.
     pub script: Option<PathBuf>,
@@ -72,7 +77,7 @@ const OPENAI_DOMAINS: [&str; 2] = ["openai.com", "openai.azure.com"];
 
 impl ToolFormApi {
     /// Returns the API for `dialect` at `base`, or at the provider's own address.
-    pub fn at_base_url(dialect: Dialect, base: Option<&str>) -> Self {
+    pub(crate) fn at_base_url(dialect: Dialect, base: Option<&str>) -> Self {
         match (dialect, base) {
             (Dialect::Responses, None) => Self::OpenAi,
             (Dialect::Responses, Some(base)) if is_openai(base) => Self::OpenAi,

@@ -254,7 +254,7 @@ impl ComposedTools {
     }
 
     /// Adds a tool.
-    pub fn with_tool<H: ToolHandler>(mut self, handler: H) -> Self {
+    pub(crate) fn with_tool<H: ToolHandler>(mut self, handler: H) -> Self {
         self.builder = self.builder.tool(handler);
         self
     }
@@ -274,7 +274,7 @@ impl ComposedTools {
     }
 
     /// Applies the restrictions below `from` to `to` as well, which is a copy of it.
-    pub fn mirror_denials(mut self, from: &Path, to: &Path) -> Self {
+    pub(crate) fn mirror_denials(mut self, from: &Path, to: &Path) -> Self {
         let patterns = self.config.files.deny_read.iter().map(|pattern| Path::new(&pattern.value));
         let there: Vec<String> = patterns
             .filter_map(|pattern| pattern.strip_prefix(from).ok())
@@ -287,13 +287,13 @@ impl ComposedTools {
     }
 
     /// Lets no rule take a command out of the sandbox.
-    pub fn always_confined(mut self) -> Self {
+    pub(crate) fn always_confined(mut self) -> Self {
         self.builder = self.builder.always_confined();
         self
     }
 
     /// Uses decisions at least as strict as those of `gate`.
-    pub fn inheriting_gate(mut self, gate: toolgate::Gate) -> Self {
+    pub(crate) fn inheriting_gate(mut self, gate: toolgate::Gate) -> Self {
         self.builder = self.builder.inherit_gate(gate);
         self
     }

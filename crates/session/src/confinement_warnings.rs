@@ -9,7 +9,7 @@ use toolgate::{CallEvent, CallId, CallObserver, ToolNotice};
 static PRINTED_WARNINGS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Observer that prints confinement warnings on stderr.
-pub struct WarningPrinter;
+pub(crate) struct WarningPrinter;
 
 impl CallObserver for WarningPrinter {
     fn on_event(&self, _: &CallId, event: &CallEvent) {

@@ -68,6 +68,27 @@ pub fn needs_servers(name: &str) -> bool {
     is_server_tool(name) || stands_in || name.contains("mcp_resource") || name == "tool_search"
 }
 
+/// Waits until all servers have started or failed, and shows the pending ones if that takes a while.
+pub async fn wait_until_settled(servers: &McpServers) {
+    let (mut progress, began) = (terminal::ProgressLine::new("servers"), std::time::Instant::now());
+    let mut settled = std::pin::pin!(servers.wait_until_settled(None));
+    // ends: servers start or fail in their time
+    loop {
+        tokio::select! {
+            () = &mut settled => return,
+            () = tokio::time::sleep(terminal::ProgressLine::TICK_INTERVAL) => progress.show(&pending_message(&servers.health(), began)),
+        }
+    }
+}
+
+/// Formats the names of the pending servers.
+fn pending_message(health: &[(String, mcp::ServerHealth)], began: std::time::Instant) -> String {
+    // A failed server is also pending if it is restarted.
+    let waited = health.iter().filter(|(_, health)| !matches!(health, mcp::ServerHealth::Ready { .. }));
+    let names: Vec<&str> = waited.map(|(name, _)| name.as_str()).collect();
+    format!("{} s, waiting for {}", began.elapsed().as_secs(), names.join(", "))
+}
+
 /// Closes the servers and releases their resources.
 pub async fn close_servers(servers: Option<Arc<McpServers>>) {
     if let Some(servers) = servers {

@@ -29,10 +29,15 @@ use config::{Config, SandboxMode, SettingSource, SourcedValue, UserDirs};
 
 /// The parts from which sessions of subagents are made, taken from the first session.
 pub struct SubagentSessions {
+    /// Flags of the first session: working directory, permissions and model.
     pub place: WorkspaceArgs,
+    /// The user's directories for configuration, state and journals.
     pub dirs: UserDirs,
+    /// Model of every subagent.
     pub chosen: ChosenModel,
+    /// Limits of each turn.
     pub limits: TurnLimits,
+    /// Instructions of the first session, passed on to every subagent.
     pub instructions: Option<String>,
     /// The approver of the first session.
     pub approver: Option<Arc<dyn Approver>>,
@@ -40,9 +45,11 @@ pub struct SubagentSessions {
     pub allowed_tools: Option<Vec<String>>,
     /// Sources of tools that may appear and disappear.
     pub sources: Vec<Arc<dyn ToolSource>>,
+    /// Process state that all sessions share.
     pub processes: Arc<SharedProcesses>,
     /// The sessions by the path of their agent, with working directory and gate.
     pub sessions: Mutex<HashMap<Vec<String>, KnownSession>>,
+    /// Git worktrees of subagents.
     pub worktrees: WorktreePool,
 }
 

@@ -109,7 +109,7 @@ impl Worktree {
 
     /// Checks out the files. The commit, perhaps made by a model, decides which of the user's filters run. So this
     /// runs under `gate`, which allows writes only below [`Self::root`].
-    pub async fn check_out(&self, gate: &Gate) -> Result<(), String> {
+    pub(crate) async fn check_out(&self, gate: &Gate) -> Result<(), String> {
         self.run_confined_git(gate, self.root(), &["reset", "--quiet", "--hard", &self.base], &[]).await?;
         // A checked-out symlink may lead elsewhere.
         let straight = |path: &Path| exec::fs::canonicalize(&path.join(".")).is_ok_and(|real| real == path);
@@ -270,7 +270,7 @@ impl GitRunner {
     }
 
     /// Removes the worktrees in `directory` that killed processes have left.
-    pub async fn remove_abandoned(&self, directory: &Path) {
+    pub(crate) async fn remove_abandoned(&self, directory: &Path) {
         for lock in WorktreeLock::take_abandoned(directory) {
             self.remove_worktree(&lock).await;
         }

@@ -40,7 +40,7 @@ impl WorktreePool {
     }
 
     /// Removes the worktrees of all agents below `path`.
-    pub async fn remove_below(&self, path: &[String]) {
+    pub(crate) async fn remove_below(&self, path: &[String]) {
         let below = |(agent_path, _): &mut (Vec<String>, Arc<Worktree>)| {
             agent_path.len() > path.len() && agent_path.starts_with(path)
         };

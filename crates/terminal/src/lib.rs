@@ -57,6 +57,26 @@ pub fn print_hint(message: &str) {
     print_stderr(&format!("{HINT}hint:{HINT:#} {}", to_one_line(message)));
 }
 
+/// Prints a diff, with colours on a terminal.
+pub fn print_diff(diff: &str) -> io::Result<()> {
+    if !io::stdout().is_terminal() {
+        return print_text(diff);
+    }
+    let mut out = String::with_capacity(diff.len() * 2);
+    for line in diff.lines() {
+        let style = match line.as_bytes() {
+            [b'+', b'+', b'+', b' ', ..] | [b'-', b'-', b'-', b' ', ..] => Style::new().bold(),
+            [b'+', ..] => AnsiColor::Green.on_default(),
+            [b'-', ..] => AnsiColor::Red.on_default(),
+            [b'@', ..] => AnsiColor::Cyan.on_default(),
+            [b' ', ..] => Style::new(),
+            _ => Style::new().bold(),
+        };
+        out.push_str(&format!("{style}{}{style:#}\n", escape_invisible(line)));
+    }
+    print_styled(&out)
+}
+
 /// Shows a person that work continues after it takes longer than expected; prints nothing to a program.
 pub struct ProgressLine {
     label: String,

@@ -28,7 +28,10 @@ impl MachineLookup for SystemProgramsMachine {
 
 /// Returns a gate for the workspace `/w` under `approval`.
 pub fn approval_gate(approval: ApprovalPolicy) -> Gate {
-    let reach = ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap());
+    let reach = ReadScope::new(
+        vec![ReadRoot::new("/w")],
+        DenyRead::new([""; 0], None).expect("no pattern, so none is wrong"),
+    );
     let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
     let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite).with_confinement(confinement);
     gate.with_approval(approval).with_machine(Arc::new(SystemProgramsMachine))

@@ -33,16 +33,9 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<ExitCode, OperationFault> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Formats a value as TOML. Only tables differ from JSON.
-pub(in crate::commands) fn to_toml(value: &Value) -> String {
-    let Value::Object(table) = value else { return value.to_string() };
-    let pairs: Vec<String> = table.iter().map(|(key, value)| format!("{key} = {}", to_toml(value))).collect();
-    format!("{{ {} }}", pairs.join(", "))
-}
-
 /// Formats the row as TOML, valid in a configuration file.
 fn format_row(ConfigRow { key, value }: &ConfigRow) -> String {
-    let safe = |value: &Value| terminal::escape_invisible(&to_toml(value)).into_owned();
+    let safe = |value: &Value| terminal::escape_invisible(&config::to_toml(value)).into_owned();
     let key = terminal::escape_invisible(key);
     let from = |source: &SettingSource| {
         format!("{FAINT}# {}{FAINT:#}", terminal::escape_invisible(&source.to_string()))

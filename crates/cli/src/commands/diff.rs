@@ -25,7 +25,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, OperationFault> {
         Some(diff) if diff.is_empty() => {
             terminal::print_hint("the last turn in this directory changed nothing");
         }
-        Some(diff) => super::patch::print_diff(&diff)?,
+        Some(diff) => terminal::print_diff(&diff)?,
         None => terminal::print_hint("no turn has changed anything in this directory yet"),
     }
     Ok(ExitCode::SUCCESS)

@@ -29,7 +29,9 @@ use tokio::runtime::Builder;
 use ::config::OperationFault;
 
 /// Runs `work` on a multi-threaded async runtime.
-fn block_on<T>(work: impl Future<Output = Result<T, OperationFault>>) -> Result<T, OperationFault> {
+pub(crate) fn block_on<T>(
+    work: impl Future<Output = Result<T, OperationFault>>,
+) -> Result<T, OperationFault> {
     block_in(Builder::new_multi_thread(), work)
 }
 

@@ -1,6 +1,6 @@
 //! `toolgate patch`: applies a patch to files from the shell.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io::{self, IsTerminal, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use anstyle::{AnsiColor, Style};
 use exec::this_machine::ThisMachine;
 use serde_json::json;
 use toolgate::patch::{
@@ -256,7 +255,7 @@ fn print_result(args: &args::PatchArgs, plan: &PatchPlan) -> Result<(), Operatio
     if args.dry_run {
         let diff = plan.diff();
         if !diff.is_empty() {
-            print_diff(&diff)?;
+            terminal::print_diff(&diff)?;
         }
         for path in &plan.already_applied {
             terminal::print_hint(&format!("{path} is as the patch wants it already"));
@@ -264,26 +263,6 @@ fn print_result(args: &args::PatchArgs, plan: &PatchPlan) -> Result<(), Operatio
         return Ok(());
     }
     Ok(terminal::print_text(&plan.to_string())?)
-}
-
-/// Prints a diff, with colours on a terminal.
-pub(crate) fn print_diff(diff: &str) -> std::io::Result<()> {
-    if !std::io::stdout().is_terminal() {
-        return terminal::print_text(diff);
-    }
-    let mut out = String::with_capacity(diff.len() * 2);
-    for line in diff.lines() {
-        let style = match line.as_bytes() {
-            [b'+', b'+', b'+', b' ', ..] | [b'-', b'-', b'-', b' ', ..] => Style::new().bold(),
-            [b'+', ..] => AnsiColor::Green.on_default(),
-            [b'-', ..] => AnsiColor::Red.on_default(),
-            [b'@', ..] => AnsiColor::Cyan.on_default(),
-            [b' ', ..] => Style::new(),
-            _ => Style::new().bold(),
-        };
-        let _ = writeln!(out, "{style}{}{style:#}", terminal::escape_invisible(line));
-    }
-    terminal::print_styled(&out)
 }
 
 #[cfg(test)]

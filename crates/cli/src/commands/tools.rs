@@ -29,7 +29,7 @@ pub(crate) fn run(args: &ToolsArgs) -> Result<ExitCode, OperationFault> {
         let (composed, servers) = composed.start_servers(deps, wanted)?;
         let toolgate = composed.build()?;
         if let Some(servers) = &servers {
-            super::servers::wait_until_settled(servers).await;
+            session::mcp_servers::wait_until_settled(servers).await;
         }
         let chosen = select_specs(&toolgate, args);
         mcp_servers::close_servers(servers).await;

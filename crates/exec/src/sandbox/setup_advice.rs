@@ -104,7 +104,7 @@ mod tests {
             let said = setup_advice(&without(Tier::Namespaces), &facts);
             match begins {
                 Some(begins) => {
-                    assert!(said.is_some_and(|said| said.to_string().starts_with(begins)), "{facts:?}")
+                    assert!(said.is_some_and(|said| said.to_string().starts_with(begins)), "{facts:?}");
                 }
                 None => assert_eq!(said, None),
             }

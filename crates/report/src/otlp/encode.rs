@@ -17,7 +17,7 @@ const TRACE_ID_BYTES: usize = 16;
 const SPAN_ID_BYTES: usize = 8;
 
 /// Builds a request to `v1/traces` with some spans of `trace`.
-pub fn traces_request(service: &str, trace: &SessionTrace, spans: &[TraceSpan]) -> Value {
+pub(crate) fn traces_request(service: &str, trace: &SessionTrace, spans: &[TraceSpan]) -> Value {
     let spans: Vec<Value> = spans.iter().map(|one| span_json(&trace.session, one)).collect();
     json!({ "resourceSpans": [{
         "resource": resource_json(service, trace),
@@ -27,7 +27,7 @@ pub fn traces_request(service: &str, trace: &SessionTrace, spans: &[TraceSpan]) 
 
 /// Builds a request to `v1/metrics`. Counts are cumulative: the metrics of a resumed session replace those sent
 /// before.
-pub fn metrics_request(service: &str, trace: &SessionTrace, histograms: &[OtlpHistogram]) -> Value {
+pub(crate) fn metrics_request(service: &str, trace: &SessionTrace, histograms: &[OtlpHistogram]) -> Value {
     let (from, to) = trace.session_span().map_or((0, 0), |whole| (whole.from, whole.to));
     let metric = |histogram: &OtlpHistogram| {
         let points: Vec<Value> =

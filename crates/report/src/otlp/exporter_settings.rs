@@ -7,7 +7,7 @@ const DEFAULT_SERVICE: &str = "toolgate";
 
 /// The collector and the service name.
 #[derive(Debug, PartialEq, Eq)]
-pub struct ExporterSettings {
+pub(crate) struct ExporterSettings {
     /// The collector's URL; empty if there is none.
     pub endpoint: String,
     headers: Vec<(String, String)>,
@@ -16,7 +16,7 @@ pub struct ExporterSettings {
 
 impl ExporterSettings {
     /// Reads the settings from environment variables.
-    pub fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Self {
+    pub(crate) fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Self {
         let value = |name: &str| variable(name).map(|value| value.trim().to_owned()).unwrap_or_default();
         let service = value("OTEL_SERVICE_NAME");
         Self {
@@ -27,12 +27,12 @@ impl ExporterSettings {
     }
 
     /// Replaces the endpoint.
-    pub fn with_endpoint(self, url: &str) -> Self {
+    pub(crate) fn with_endpoint(self, url: &str) -> Self {
         Self { endpoint: url.to_owned(), ..self }
     }
 
     /// Creates the client for the collector.
-    pub fn to_collector(&self) -> Result<OtlpCollector, String> {
+    pub(crate) fn to_collector(&self) -> Result<OtlpCollector, String> {
         OtlpCollector::new(&self.endpoint, &self.headers)
     }
 }

@@ -27,7 +27,7 @@ const MAX_ATTRIBUTE_SETS: usize = 500;
 
 /// A histogram of one measured quantity.
 #[derive(Debug)]
-pub struct OtlpHistogram {
+pub(crate) struct OtlpHistogram {
     pub name: &'static str,
     pub unit: &'static str,
     pub bounds: &'static [f64],
@@ -37,7 +37,7 @@ pub struct OtlpHistogram {
 
 /// The counts for one set of attributes.
 #[derive(Debug)]
-pub struct HistogramPoint {
+pub(crate) struct HistogramPoint {
     pub attributes: Vec<SpanAttribute>,
     pub sum: f64,
     pub count: u64,
@@ -47,7 +47,7 @@ pub struct HistogramPoint {
 }
 
 /// Builds the histograms of some spans; a histogram without values is omitted.
-pub fn build_histograms(spans: &[TraceSpan]) -> Vec<OtlpHistogram> {
+pub(crate) fn build_histograms(spans: &[TraceSpan]) -> Vec<OtlpHistogram> {
     let new = |name, unit, bounds| OtlpHistogram { name, unit, bounds, points: Vec::new() };
     let mut tokens = new("gen_ai.client.token.usage", "{token}", &TOKEN_BOUNDS);
     let mut requests = new("gen_ai.client.operation.duration", "s", &SECOND_BOUNDS);

@@ -5,13 +5,13 @@ use journal::RecordedVerdict;
 use crate::timeline::RequestUsage;
 
 /// The line number of the session's own span: journal lines begin with one.
-pub const SESSION_LINE: u64 = 0;
+pub(crate) const SESSION_LINE: u64 = 0;
 /// The agent's name.
 const AGENT_NAME: &str = "toolgate";
 
 /// A span of a session.
 #[derive(Debug)]
-pub struct TraceSpan {
+pub(crate) struct TraceSpan {
     /// The journal line that identifies it, and that of its parent.
     pub line: u64,
     pub parent: Option<u64>,
@@ -25,7 +25,7 @@ pub struct TraceSpan {
 
 /// The work that a span covers.
 #[derive(Debug)]
-pub enum SpanWork {
+pub(crate) enum SpanWork {
     Session(TraceSettings),
     Request { model: TraceModel, usage: RequestUsage },
     Call(TraceCall),
@@ -34,7 +34,7 @@ pub enum SpanWork {
 
 /// The last settings of a session.
 #[derive(Debug, Default)]
-pub struct TraceSettings {
+pub(crate) struct TraceSettings {
     pub model: TraceModel,
     pub version: String,
     pub sandbox: String,
@@ -43,14 +43,14 @@ pub struct TraceSettings {
 
 /// The model and its provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TraceModel {
+pub(crate) struct TraceModel {
     pub name: String,
     pub provider: &'static str,
 }
 
 /// A tool call.
 #[derive(Debug)]
-pub struct TraceCall {
+pub(crate) struct TraceCall {
     pub id: String,
     pub tool: String,
     /// The server, if it is one of a server's tools.
@@ -64,18 +64,18 @@ pub struct TraceCall {
 }
 
 /// An attribute of a span.
-pub type SpanAttribute = (&'static str, AttributeValue);
+pub(crate) type SpanAttribute = (&'static str, AttributeValue);
 
 /// The value of an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AttributeValue {
+pub(crate) enum AttributeValue {
     Text(String),
     Count(u64),
 }
 
 impl TraceSpan {
     /// Returns the span's name.
-    pub fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         match &self.work {
             SpanWork::Session(_) => format!("invoke_agent {AGENT_NAME}"),
             SpanWork::Request { model, .. } => format!("chat {}", model.name),
@@ -85,7 +85,7 @@ impl TraceSpan {
     }
 
     /// Reports whether another program did the work.
-    pub fn is_client(&self) -> bool {
+    pub(crate) fn is_client(&self) -> bool {
         match &self.work {
             SpanWork::Request { .. } => true,
             SpanWork::Session(_) | SpanWork::Call(_) | SpanWork::Question { .. } => false,
@@ -93,7 +93,7 @@ impl TraceSpan {
     }
 
     /// Returns the attributes; `session` is the session's name.
-    pub fn attributes(&self, session: &str) -> Vec<SpanAttribute> {
+    pub(super) fn attributes(&self, session: &str) -> Vec<SpanAttribute> {
         let mut known = match &self.work {
             SpanWork::Session(setting) => setting.attributes(),
             SpanWork::Request { model, usage } => request_attributes(model, usage),
@@ -109,7 +109,7 @@ impl TraceSpan {
     }
 
     /// Returns the error attribute, if it failed.
-    pub fn error_attribute(&self) -> Option<SpanAttribute> {
+    pub(crate) fn error_attribute(&self) -> Option<SpanAttribute> {
         Some(("error.type", self.error.as_deref()?.into()))
     }
 }
@@ -126,7 +126,7 @@ impl TraceSettings {
 }
 
 impl TraceModel {
-    pub fn attributes(&self) -> [SpanAttribute; 2] {
+    pub(super) fn attributes(&self) -> [SpanAttribute; 2] {
         [("gen_ai.provider.name", self.provider.into()), ("gen_ai.request.model", self.name.as_str().into())]
     }
 }
@@ -144,7 +144,7 @@ impl TraceCall {
 
     /// Returns the call's own milliseconds of the `passed` ones, as `toolgate stats` counts them: without the time
     /// for questions.
-    pub fn run_time(&self, passed: u64) -> u64 {
+    pub(crate) fn run_time(&self, passed: u64) -> u64 {
         let rest = passed.saturating_sub(self.waited_ms);
         match self.answer {
             Some((_, took)) if self.waited_ms == 0 => took,
@@ -154,7 +154,7 @@ impl TraceCall {
     }
 
     /// Returns the attributes that identify the tool; they are equal for all of its calls.
-    pub fn tool_attributes(&self) -> Vec<SpanAttribute> {
+    pub(crate) fn tool_attributes(&self) -> Vec<SpanAttribute> {
         // A tool of a server comes from outside the agent.
         let kind = if self.server.is_some() { "extension" } else { "function" };
         vec![
@@ -166,7 +166,7 @@ impl TraceCall {
 }
 
 /// Returns the attribute that names one of the conventions' operations.
-pub fn operation_attribute(name: &str) -> SpanAttribute {
+pub(crate) fn operation_attribute(name: &str) -> SpanAttribute {
     ("gen_ai.operation.name", name.into())
 }
 

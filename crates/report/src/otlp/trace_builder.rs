@@ -17,7 +17,7 @@ const UNANSWERED: &str = "unanswered";
 
 /// The spans of one session.
 #[derive(Debug)]
-pub struct SessionTrace {
+pub(crate) struct SessionTrace {
     pub session: String,
     /// The session's own span comes first.
     pub spans: Vec<TraceSpan>,
@@ -27,13 +27,13 @@ pub struct SessionTrace {
 
 impl SessionTrace {
     /// Reads a journal up to the first damaged line. The session's name is that of its file.
-    pub fn read(path: &Path) -> Result<Self, JournalFault> {
+    pub(super) fn read(path: &Path) -> Result<Self, JournalFault> {
         let session = path.file_stem().map(|stem| truncate_name(&stem.to_string_lossy())).unwrap_or_default();
         let (mut builder, mut incomplete_reason) = (TraceBuilder::default(), None);
         for (record, before) in JournalReader::open(path)?.zip(0..) {
             match record {
                 Ok(_) if before == MAX_LINES => {
-                    incomplete_reason = Some(format!("it has more than {MAX_LINES} lines"))
+                    incomplete_reason = Some(format!("it has more than {MAX_LINES} lines"));
                 }
                 Ok(record) => builder.add_record(&record),
                 Err(fault) => incomplete_reason = Some(describe_journal_fault(&fault)),
@@ -46,7 +46,7 @@ impl SessionTrace {
     }
 
     /// Returns the span of the whole session.
-    pub fn session_span(&self) -> Option<&TraceSpan> {
+    pub(crate) fn session_span(&self) -> Option<&TraceSpan> {
         self.spans.first()
     }
 }
@@ -79,16 +79,11 @@ impl TraceBuilder {
         }
         match &record.entry {
             JournalEntry::Session { .. } => self.start_session(&record.entry),
-            JournalEntry::Usage { input_tokens, cached_tokens, output_tokens, request_bytes, model_ms } => {
-                let usage = RequestUsage {
-                    input: *input_tokens,
-                    cached: *cached_tokens,
-                    output: *output_tokens,
-                    bytes: *request_bytes,
-                    millis: *model_ms,
-                };
+            &JournalEntry::Usage { input_tokens, cached_tokens, output_tokens, request_bytes, model_ms } => {
+                let (input, cached, output) = (input_tokens, cached_tokens, output_tokens);
+                let usage = RequestUsage { input, cached, output, bytes: request_bytes, millis: model_ms };
                 let work = SpanWork::Request { model: self.model.clone(), usage };
-                self.push(record.seq, Some(SESSION_LINE), (at.saturating_sub(*model_ms), at), work);
+                self.push(record.seq, Some(SESSION_LINE), (at.saturating_sub(model_ms), at), work);
             }
             JournalEntry::Call { id, tool, remote, .. } => {
                 let server = remote.as_ref().map(|remote| truncate_name(&remote.server));

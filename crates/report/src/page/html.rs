@@ -7,29 +7,29 @@ use crate::truncate::TextExcerpt;
 
 /// A page under construction.
 #[derive(Default)]
-pub struct HtmlWriter {
+pub(crate) struct HtmlWriter {
     text: String,
 }
 
 impl HtmlWriter {
     /// Adds a tag. Only string literals of this program can be tags.
-    pub fn tag(&mut self, tag: &'static str) {
+    pub(super) fn tag(&mut self, tag: &'static str) {
         self.text.push_str(tag);
     }
 
     /// Adds a number; safe in an attribute.
-    pub fn number(&mut self, number: u64) {
+    pub(super) fn number(&mut self, number: u64) {
         let _infallible = write!(self.text, "{number}");
     }
 
     /// Adds `part` of `whole` as a percentage, for an attribute of a drawing.
-    pub fn percent(&mut self, part: u64, whole: u64) {
+    pub(super) fn percent(&mut self, part: u64, whole: u64) {
         let thousandths = u128::from(part.min(whole)) * 100_000 / u128::from(whole.max(1));
         let _infallible = write!(self.text, "{}.{:03}%", thousandths / 1000, thousandths % 1000);
     }
 
     /// Adds escaped text; safe in an attribute.
-    pub fn text(&mut self, text: &str) {
+    pub(super) fn text(&mut self, text: &str) {
         for letter in terminal::escape_invisible(text).chars() {
             match letter {
                 '&' => self.text.push_str("&amp;"),
@@ -43,7 +43,7 @@ impl HtmlWriter {
     }
 
     /// Adds a text in a `<pre>`, and the number of bytes that are left out.
-    pub fn quote(&mut self, excerpt: &TextExcerpt) {
+    pub(super) fn quote(&mut self, excerpt: &TextExcerpt) {
         if !excerpt.text.is_empty() {
             self.tag("<pre>");
             self.text(&excerpt.text);
@@ -53,20 +53,20 @@ impl HtmlWriter {
     }
 
     /// Adds the number of bytes that are left out.
-    pub fn omitted(&mut self, excerpt: &TextExcerpt) {
+    pub(super) fn omitted(&mut self, excerpt: &TextExcerpt) {
         if excerpt.omitted_bytes > 0 {
             self.line(&format!("… {} more", format_amount::format_bytes(excerpt.omitted_bytes as u64)));
         }
     }
 
     /// Adds a faint line.
-    pub fn line(&mut self, text: &str) {
+    pub(super) fn line(&mut self, text: &str) {
         self.tag("<p class=\"faint\">");
         self.text(text);
         self.tag("</p>\n");
     }
 
-    pub fn into_text(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         self.text
     }
 }

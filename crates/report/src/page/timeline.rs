@@ -24,7 +24,7 @@ struct TimelineBar {
 }
 
 /// Draws the spans within `time`.
-pub fn draw(html: &mut HtmlWriter, timeline: &SessionTimeline, spans: &[WaitSpan], time: &Range<u64>) {
+pub(super) fn draw(html: &mut HtmlWriter, timeline: &SessionTimeline, spans: &[WaitSpan], time: &Range<u64>) {
     let within: Vec<WaitSpan> =
         spans.iter().filter(|span| span.from < time.end && time.start < span.to).copied().collect();
     if within.is_empty() {

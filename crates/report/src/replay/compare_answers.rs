@@ -3,12 +3,14 @@
 /// The first differing line of two answers.
 #[derive(Debug, PartialEq, Eq)]
 pub struct AnswerDifference {
+    /// Line of the recorded answer.
     pub was: String,
+    /// Line of the replayed answer.
     pub is: String,
 }
 
 /// Returns the first difference of two answers.
-pub fn first_difference(was: &str, is: &str) -> Option<AnswerDifference> {
+pub(crate) fn first_difference(was: &str, is: &str) -> Option<AnswerDifference> {
     let (mut was, mut is) = (comparable_lines(was), comparable_lines(is));
     // ends: with either of them
     loop {

@@ -128,7 +128,9 @@ impl Approver for RecordedApprover {
 
 /// The result of replaying one call.
 pub enum ReplayOutcome {
+    /// Equal answers.
     Same,
+    /// Different answers, with the first differing line.
     Differs(AnswerDifference),
     /// The reason why it was not replayed.
     Skipped(&'static str),

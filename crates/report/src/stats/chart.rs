@@ -6,7 +6,7 @@ const HORIZONTAL_EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊',
 const VERTICAL_EIGHTHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Draws a bar for `part` of `whole`, at most `width` blocks long. A nonzero part is always visible.
-pub fn bar_chart(part: u64, whole: u64, width: u64) -> String {
+pub(crate) fn bar_chart(part: u64, whole: u64, width: u64) -> String {
     if part == 0 || whole == 0 {
         return String::new();
     }
@@ -20,7 +20,7 @@ pub fn bar_chart(part: u64, whole: u64, width: u64) -> String {
 }
 
 /// Draws one column per count. Zero is blank.
-pub fn column_chart(counts: &[u64]) -> String {
+pub(crate) fn column_chart(counts: &[u64]) -> String {
     let highest = counts.iter().copied().max().unwrap_or_default();
     let column = |count: &u64| {
         let eighths = u128::from(*count) * 8 / u128::from(highest.max(1));

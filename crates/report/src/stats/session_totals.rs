@@ -17,25 +17,31 @@ const UNANSWERED: &str = "unanswered";
 /// The totals over sessions.
 #[derive(Debug, Default)]
 pub struct SessionTotals {
-    pub sessions: u64,
-    pub prompts: u64,
-    pub tools: BTreeMap<String, ToolTotals>,
-    pub requests: u64,
-    pub usage: RequestUsage,
+    /// Number of sessions.
+    pub(crate) sessions: u64,
+    /// Number of user prompts.
+    pub(crate) prompts: u64,
+    /// Totals of each tool, by name.
+    pub(crate) tools: BTreeMap<String, ToolTotals>,
+    /// Number of requests to the model.
+    pub(crate) requests: u64,
+    /// Total usage of these requests.
+    pub(crate) usage: RequestUsage,
     /// Milliseconds spent waiting for each of [`WaitKind::ALL`].
-    pub waited_ms: [u64; 3],
+    pub(crate) waited_ms: [u64; 3],
 }
 
 /// The totals of one tool.
 #[derive(Debug, Default)]
-pub struct ToolTotals {
-    pub ok: u64,
+pub(crate) struct ToolTotals {
+    /// Number of successful calls.
+    pub(crate) ok: u64,
     /// Failures by kind.
-    pub failed: BTreeMap<String, u64>,
+    pub(crate) failed: BTreeMap<String, u64>,
     /// Bytes of its answers.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Milliseconds of each answered call.
-    pub durations_ms: Vec<u64>,
+    pub(crate) durations_ms: Vec<u64>,
 }
 
 impl SessionTotals {
@@ -55,12 +61,13 @@ impl SessionTotals {
         }
     }
 
+    /// Returns the number of calls of all tools.
     pub fn calls(&self) -> u64 {
         self.tools.values().map(ToolTotals::calls).sum()
     }
 
     /// Returns the tools, the most called first.
-    pub fn ranked_tools(&self) -> Vec<(&str, &ToolTotals)> {
+    pub(crate) fn ranked_tools(&self) -> Vec<(&str, &ToolTotals)> {
         let mut tools: Vec<(&str, &ToolTotals)> =
             self.tools.iter().map(|(name, tool)| (name.as_str(), tool)).collect();
         tools.sort_by_key(|(_, tool)| std::cmp::Reverse(tool.calls()));
@@ -101,16 +108,17 @@ impl ToolTotals {
         self.durations_ms.extend(call.run_time(began));
     }
 
-    pub fn failures(&self) -> u64 {
+    pub(crate) fn failures(&self) -> u64 {
         self.failed.values().sum()
     }
 
-    pub fn calls(&self) -> u64 {
+    /// Returns the number of calls, successful or not.
+    pub(crate) fn calls(&self) -> u64 {
         self.ok + self.failures()
     }
 
     /// Returns the 50th, 95th and 99th percentile in milliseconds, or `None` without an answered call.
-    pub fn percentiles(&self) -> [Option<u64>; 3] {
+    pub(crate) fn percentiles(&self) -> [Option<u64>; 3] {
         let mut took = self.durations_ms.clone();
         took.sort_unstable();
         [50, 95, 99].map(|percent| took.get((took.len() * percent).div_ceil(100).checked_sub(1)?).copied())
@@ -118,7 +126,7 @@ impl ToolTotals {
 
     /// Returns a histogram of durations: below 1 ms, 4 ms, 16 ms and so on. The last entry counts all longer
     /// calls.
-    pub fn duration_histogram(&self) -> [u64; 10] {
+    pub(crate) fn duration_histogram(&self) -> [u64; 10] {
         let mut spread = [0; 10];
         for took in &self.durations_ms {
             let bits = (u64::BITS - took.leading_zeros()).div_ceil(2) as usize;

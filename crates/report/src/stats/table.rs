@@ -29,6 +29,7 @@ pub enum TableStyle {
     Plain,
 }
 
+/// Renders the totals as text in the given style.
 pub fn render(totals: &SessionTotals, style: TableStyle) -> String {
     let sessions = pluralize(totals.sessions, "session");
     let (prompts, calls) = (pluralize(totals.prompts, "prompt"), pluralize(totals.calls(), "call"));

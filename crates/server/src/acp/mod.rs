@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use rpc::{ConnectionLimits, LineTransport};
 
-use crate::stop_signals::{self, ServerEnd};
+use crate::stop_signals::{self, ServerExit};
 use agent::TurnLimits;
 use config::OperationFault;
 use config::UserDirs;
@@ -39,7 +39,7 @@ pub struct AcpSettings {
 }
 
 /// Serves one editor on stdin and stdout, until the input ends or a signal arrives.
-pub async fn run(settings: AcpSettings) -> Result<ServerEnd, OperationFault> {
+pub async fn run(settings: AcpSettings) -> Result<ServerExit, OperationFault> {
     let server = Arc::new(AcpServer::new(settings, UserDirs::from_env()?));
     let host = Arc::clone(&server) as Arc<dyn rpc::RpcHost>;
     let serving = rpc::serve_connection(
@@ -48,7 +48,7 @@ pub async fn run(settings: AcpSettings) -> Result<ServerEnd, OperationFault> {
         ConnectionLimits::default(),
     );
     let ended = tokio::select! {
-        () = serving => Ok(ServerEnd::InputEnded),
+        () = serving => Ok(ServerExit::InputEnded),
         signalled = stop_signals::wait_for_signal() => signalled.map_err(OperationFault::from),
     };
     server.close().await;

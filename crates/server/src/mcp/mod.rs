@@ -21,7 +21,7 @@ use self::approval_router::ApprovalRouter;
 use self::approval_socket::ApprovalSocket;
 use self::mcp_host::{HostEnvironment, McpHost};
 use self::pending_questions::PendingQuestions;
-use crate::stop_signals::{self, ServerEnd};
+use crate::stop_signals::{self, ServerExit};
 use crate::{access_token, listen_address};
 use config::OperationFault;
 use config::UserDirs;
@@ -43,7 +43,7 @@ pub struct McpSettings {
 }
 
 /// Serves until the input ends or a signal arrives.
-pub async fn run(settings: McpSettings) -> Result<ServerEnd, OperationFault> {
+pub async fn run(settings: McpSettings) -> Result<ServerExit, OperationFault> {
     let endpoint = settings.http.map(|address| bind_endpoint(&settings, address)).transpose()?;
     let pending_questions = Arc::new(PendingQuestions::default());
     let environment =
@@ -59,8 +59,8 @@ pub async fn run(settings: McpSettings) -> Result<ServerEnd, OperationFault> {
         }
     };
     let ended = tokio::select! {
-        served = serving => served.map(|()| ServerEnd::InputEnded),
-        () = serve_approvals(socket, &pending_questions) => Ok(ServerEnd::InputEnded),
+        served = serving => served.map(|()| ServerExit::InputEnded),
+        () = serve_approvals(socket, &pending_questions) => Ok(ServerExit::InputEnded),
         signalled = stop_signals::wait_for_signal() => signalled.map_err(ServeFault::from),
     };
     mcp_host.close().await;

@@ -92,7 +92,7 @@ fn deny_with_note(note: &str) -> ReviewDecision {
 }
 
 /// Parses the answer to a question. `rule` is the rule that the question proposes.
-pub fn parse_decision(line: &Value, rule: Option<&NewRule>) -> Result<ReviewDecision, String> {
+pub(crate) fn parse_decision(line: &Value, rule: Option<&NewRule>) -> Result<ReviewDecision, String> {
     let note = match &line["note"] {
         Value::Null => None,
         Value::String(note) => Some(note.trim().to_owned()).filter(|note| !note.is_empty()),
@@ -117,7 +117,7 @@ pub fn parse_decision(line: &Value, rule: Option<&NewRule>) -> Result<ReviewDeci
 
 /// Formats a question as JSON. Texts are unescaped: a program that displays them must make invisible
 /// characters visible.
-pub fn question_json(call: &CallId, question: &ApprovalQuestion) -> Value {
+pub(crate) fn question_json(call: &CallId, question: &ApprovalQuestion) -> Value {
     let mut line = describe_question(call, question);
     if let Some(words) = &question.intent.prefix_rule {
         line["prefix_rule"] = json!(words);

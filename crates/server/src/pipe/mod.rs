@@ -1,4 +1,4 @@
-//! Reads a model's items as JSON lines and writes the items that answer them (`toolgate pipe`).
+//! Reads a model's items as JSON lines and writes their answers (`toolgate pipe`).
 
 mod approvals;
 mod elicitations;
@@ -8,7 +8,7 @@ mod pipe_session;
 #[cfg(test)]
 mod tests;
 
-pub use approvals::{parse_decision, question_json};
+pub(crate) use approvals::{parse_decision, question_json};
 pub use event_queue::event_line;
 
 use std::sync::Arc;

@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::stop_signals::{self, ServerEnd};
+use crate::stop_signals::{self, ServerExit};
 use config::OperationFault;
 use config::UserDirs;
 use config::flags::WorkspaceArgs;
@@ -38,7 +38,7 @@ pub struct ServeSettings {
 }
 
 /// Serves until the input ends or a signal arrives.
-pub async fn run(settings: ServeSettings) -> Result<ServerEnd, OperationFault> {
+pub async fn run(settings: ServeSettings) -> Result<ServerExit, OperationFault> {
     let ServeSettings { socket, websocket, token_env, flags } = settings;
     let server = Arc::new(SessionServer::new(flags, UserDirs::from_env()?));
     let serving = async {
@@ -51,7 +51,7 @@ pub async fn run(settings: ServeSettings) -> Result<ServerEnd, OperationFault> {
         }
     };
     let ended = tokio::select! {
-        served = serving => served.map(|()| ServerEnd::InputEnded),
+        served = serving => served.map(|()| ServerExit::InputEnded),
         signalled = stop_signals::wait_for_signal() => signalled.map_err(OperationFault::from),
     };
     server.close().await;

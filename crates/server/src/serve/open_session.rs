@@ -120,12 +120,8 @@ fn open_session(
     let facts = session_facts(&id, &composed, model.as_ref());
     let subagents = model.as_ref().filter(|_| start.agents).map(|chosen| {
         let approver = Arc::clone(&client_approver) as Arc<dyn Approver>;
-        build_subagents(
-            server,
-            &start,
-            chosen.clone(),
-            (approver, Arc::clone(&client_tools) as Arc<dyn ToolSource>),
-        )
+        let tools = Arc::clone(&client_tools) as Arc<dyn ToolSource>;
+        build_subagents(server, &start, chosen.clone(), (approver, tools))
     });
     let subagents = subagents.transpose()?;
     let spec = SessionSpec {
@@ -139,9 +135,9 @@ fn open_session(
         observer: Arc::clone(&deltas) as Arc<dyn SessionObserver>,
         prompter: Some(client_approver as Arc<dyn UserPrompter>),
         mcp_deps: McpClientDeps::default(),
-        agents: subagents.as_ref().map(|nursery| Arc::clone(nursery).root_agents()),
+        agents: subagents.as_ref().map(|subagents| Arc::clone(subagents).root_agents()),
     };
-    let assembled = session::assemble(spec).map_err(to_rpc_fault)?;
+    let assembled = session::assemble(spec).map_err(|fault| to_rpc_fault(&fault))?;
     if let Some(subagents) = &subagents {
         subagents.register(Vec::new(), &assembled);
     }
@@ -195,7 +191,7 @@ fn build_subagents(
     }))
 }
 
-fn to_rpc_fault(fault: OperationFault) -> RpcFault {
+fn to_rpc_fault(fault: &OperationFault) -> RpcFault {
     let code =
         if fault.kind() == config::FaultKind::Busy { RpcErrorCode::InUse } else { RpcErrorCode::Unusable };
     code.fault(fault.to_string())
@@ -212,7 +208,8 @@ fn compose_tools(server: &SessionServer, start: &p::SessionStartParams) -> Resul
         config.servers.extend(servers);
     };
     // A program gets facts; flags of this program mean nothing to it.
-    let composed = compose_in_dirs(&place, server.dirs.clone(), change).map_err(to_rpc_fault)?;
+    let composed =
+        compose_in_dirs(&place, server.dirs.clone(), change).map_err(|fault| to_rpc_fault(&fault))?;
     Ok(composed.with_hints(ErrorHints::default()))
 }
 
@@ -293,10 +290,10 @@ fn resolve_model(
         base_url: model.base_url.clone(),
         script: model.script.as_ref().map(PathBuf::from),
     };
-    // A hint about command-line flags would not help a client.
+    // The hint names parameters of the protocol: flags of the program would not help a client.
     choose_model::choose_model(&location, composed.model_name()).map_err(|fault| {
         let hint = "`model` has a `name`, and a `base_url` for a server of your own; keys are in the server's environment";
-        to_rpc_fault(fault.with_hint(hint))
+        RpcErrorCode::Unusable.fault(format!("{fault}; {hint}"))
     })
 }
 

@@ -20,17 +20,23 @@ pub enum PromptScope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalChoice {
+    /// Approval of this call only.
     Once,
+    /// Approval of identical calls until the session ends.
     Session,
+    /// Approval with a rule that is saved for later sessions.
     Always,
+    /// Refusal without a note.
     No,
+    /// Refusal with a note to the model.
     Note,
+    /// Refusal that stops all running work.
     Stop,
 }
 
 impl ApprovalChoice {
     /// Returns the terminal key and its label; `None` if the choice has no key in this scope.
-    pub fn terminal_key(self, scope: PromptScope) -> Option<(char, &'static str)> {
+    pub(crate) fn terminal_key(self, scope: PromptScope) -> Option<(char, &'static str)> {
         match self {
             Self::Once => Some(('y', "yes, once")),
             Self::Session if scope == PromptScope::Call => None,

@@ -31,13 +31,18 @@ pub enum DialogueOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalAnswer {
+    /// Approval of this call only.
     Once,
+    /// Approval of identical calls until the session ends.
     Session,
     /// The user has seen the rule.
     Always,
+    /// Refusal of the call.
     No {
+        /// Note to the model.
         note: Option<String>,
     },
+    /// Refusal that stops all running work.
     Stop,
 }
 
@@ -73,6 +78,7 @@ enum DialogueStage {
 }
 
 impl ApprovalDialogue {
+    /// Builds a dialogue about a question of this process.
     pub fn for_question(question: &ApprovalQuestion, size: ScreenSize) -> Self {
         let rule = question.proposal.as_ref().map(|proposal| render::render_rule(proposal, size));
         Self::new(approval_choices(question), PromptScope::Call, rule, size.width)

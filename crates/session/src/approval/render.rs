@@ -26,7 +26,9 @@ const HEADER: Style = AnsiColor::Cyan.on_default();
 /// The size of a screen.
 #[derive(Debug, Clone, Copy)]
 pub struct ScreenSize {
+    /// Width in columns.
     pub width: usize,
+    /// Height in lines.
     pub height: usize,
 }
 

@@ -13,11 +13,12 @@ use toolgate::wire::{Dialect, ReasoningMode};
 use toolgate::{ApprovalQuestion, Approver, BoxFuture, CallId, ReviewDecision};
 
 use crate::args::{DemoArgs, RunArgs, WorkspaceArgs};
-use crate::commands::run::{self, ChosenModel, RunInputs};
+use crate::run_session::{RunInputs, run_session};
 use crate::terminal_approver::TerminalApprover;
 use config::OperationFault;
 use config::flags::ConfinementArgs;
 use config::{ApprovalMode, ConfinementTier, SandboxMode, UserDirs};
+use session::ChosenModel;
 use session::compose::ToolFormApi;
 use terminal::{FAINT, NAME};
 
@@ -62,10 +63,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, OperationFault> {
     };
     let terminal = TerminalApprover::detect().filter(|_| !args.json);
     let approver = Arc::new(DemoApprover { terminal: terminal.clone() });
-    let code = run::run_with(
-        &run_args,
-        RunInputs { dirs, chosen: Some(chosen), terminal, approver: Some(approver) },
-    )?;
+    let code =
+        run_session(&run_args, RunInputs { dirs, chosen: Some(chosen), terminal, approver: Some(approver) })?;
     terminal::print_stderr(&format!(
         "{FAINT}Next: `toolgate run 'fix the failing test'` with a model of yours, `toolgate mcp` under an agent of yours, `toolgate sandbox -- CMD`.{FAINT:#}"
     ));

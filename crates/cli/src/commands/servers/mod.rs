@@ -6,10 +6,8 @@ mod test;
 
 use std::fmt::Write;
 use std::process::ExitCode;
-use std::time::Instant;
 
 use serde_json::{Value, json};
-use toolgate::mcp::{McpServers, ServerHealth};
 
 use crate::args::{McpGetArgs, McpListArgs, McpServerCommand, WorkspaceArgs};
 use config::OperationFault;
@@ -31,27 +29,6 @@ pub(crate) fn run(command: &McpServerCommand) -> Result<ExitCode, OperationFault
 
 fn load_config(place: &WorkspaceArgs) -> Result<Config, OperationFault> {
     config::load(&working_directory(place)?, &UserDirs::from_env()?, place)
-}
-
-/// Waits until all servers have started or failed, and shows the pending ones if that takes a while.
-pub(in crate::commands) async fn wait_until_settled(servers: &McpServers) {
-    let (mut progress, began) = (terminal::ProgressLine::new("servers"), Instant::now());
-    let mut settled = std::pin::pin!(servers.wait_until_settled(None));
-    // ends: servers start or fail in their time
-    loop {
-        tokio::select! {
-            () = &mut settled => return,
-            () = tokio::time::sleep(terminal::ProgressLine::TICK_INTERVAL) => progress.show(&pending_message(&servers.health(), began)),
-        }
-    }
-}
-
-/// Formats the names of the pending servers.
-fn pending_message(health: &[(String, ServerHealth)], began: Instant) -> String {
-    // A failed server is also pending if it is restarted.
-    let waited = health.iter().filter(|(_, health)| !matches!(health, ServerHealth::Ready { .. }));
-    let names: Vec<&str> = waited.map(|(name, _)| name.as_str()).collect();
-    format!("{} s, waiting for {}", began.elapsed().as_secs(), names.join(", "))
 }
 
 /// Formats the command or URL of a server on one line. Values of variables and headers are not shown.
@@ -144,8 +121,7 @@ fn show_server(args: &McpGetArgs) -> Result<ExitCode, OperationFault> {
     let mut text = format!("{NAME}[mcp_servers.{name}]{NAME:#}  {FAINT}# {}{FAINT:#}\n", server.source);
     if let Value::Object(table) = masked_json(&server.value) {
         for (key, value) in table.iter().filter(|(key, _)| *key != "name") {
-            let _infallible =
-                writeln!(text, "{key} = {}", terminal::to_one_line(&super::config::to_toml(value)));
+            let _infallible = writeln!(text, "{key} = {}", terminal::to_one_line(&config::to_toml(value)));
         }
     }
     terminal::print_styled(&text)?;

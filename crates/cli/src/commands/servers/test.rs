@@ -49,7 +49,7 @@ pub(super) fn run(args: &McpTestArgs) -> Result<ExitCode, OperationFault> {
             &dirs,
             McpClientDeps { observer: Some(watch), hints: program_hints(), ..McpClientDeps::default() },
         )?;
-        super::wait_until_settled(&servers).await;
+        session::mcp_servers::wait_until_settled(&servers).await;
         let health = servers.health();
         servers.close().await;
         Ok(health)

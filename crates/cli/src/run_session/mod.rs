@@ -1,4 +1,4 @@
-//! `toolgate run`: runs a model session with live output and optional user input.
+//! Runs a model session with live output and optional user input, for `toolgate run` and `toolgate demo`.
 
 mod json_view;
 mod key_decoder;
@@ -26,7 +26,7 @@ use config::UserDirs;
 use line_editor::TypedLines;
 use repl::{ReplSession, watch_signals};
 use server::content_conversion::image_mime_type;
-pub(crate) use session::ChosenModel;
+use session::ChosenModel;
 use session::choose_model;
 use session::compose::compose_in_dirs;
 use session::mcp_servers::ServerNotices;
@@ -63,14 +63,8 @@ pub(crate) struct RunInputs {
     pub(crate) approver: Option<Arc<dyn Approver>>,
 }
 
-pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, OperationFault> {
-    let terminal = if args.json { None } else { TerminalApprover::detect() };
-    let approver = terminal.clone().map(|person| person as Arc<dyn Approver>);
-    run_with(args, RunInputs { dirs: UserDirs::from_env()?, chosen: None, terminal, approver })
-}
-
-/// Runs with these inputs.
-pub(crate) fn run_with(args: &RunArgs, inputs: RunInputs) -> Result<ExitCode, OperationFault> {
+/// Runs a session with these inputs.
+pub(crate) fn run_session(args: &RunArgs, inputs: RunInputs) -> Result<ExitCode, OperationFault> {
     let RunInputs { dirs, chosen, terminal, approver } = inputs;
     let view = choose_view(args.json);
     let (prompt, images) = (read_prompt(args)?, read_pictures(args)?);
@@ -88,7 +82,7 @@ pub(crate) fn run_with(args: &RunArgs, inputs: RunInputs) -> Result<ExitCode, Op
         composed = composed.with_approver(Arc::clone(approver));
     }
     let subagents = args.agents.then(|| build_subagents(args, &dirs, &chosen, approver, &processes));
-    super::block_on(async {
+    crate::commands::block_on(async {
         let spec = SessionSpec {
             composed,
             dirs: dirs.clone(),
@@ -103,41 +97,62 @@ pub(crate) fn run_with(args: &RunArgs, inputs: RunInputs) -> Result<ExitCode, Op
                 observer: Some(Arc::new(ServerNotices::Problems)),
                 ..McpClientDeps::default()
             },
-            agents: subagents.as_ref().map(|nursery| Arc::clone(nursery).root_agents()),
+            agents: subagents.as_ref().map(|subagents| Arc::clone(subagents).root_agents()),
         };
         let assembled = session::assemble(spec)?;
         if let Some(subagents) = &subagents {
             subagents.register(Vec::new(), &assembled);
         }
-        let AssembledSession { id, recorder, toolgate, servers, session, resumed, agents } = assembled;
-        let Some(session) = session else {
-            return Err(OperationFault::failed("a session without its model; this is a bug"));
-        };
-        view.on_session_start(id.as_str(), &recorder.path().display().to_string(), &name, resumed);
-        let signals = watch_signals(session.handle())?;
-        let lines = is_interactive.then(|| TypedLines::spawn_reader(&view, session.handle())).transpose()?;
-        let (shown, tools) = (Arc::clone(&view), &toolgate);
-        let mut repl = ReplSession {
-            session,
-            view: shown,
-            terminal,
-            lines,
-            user_questions,
-            toolgate: tools,
-            dirs,
-            last_turn_end: "done",
-        };
-        let (ended, stopped) = tokio::select! {
-            ended = repl.run_turns(prompt, images) => (ended, None),
-            code = signals => (Ok(ExitCode::from(code)), Some("stopped")),
-        };
-        let why = stopped.unwrap_or(repl.last_turn_end);
-        drop(repl);
-        view.release_screen();
-        session::close_journal(&recorder, why).map_err(session::journal_fault)?;
-        tokio::join!(report(recorder.path()), AssembledSession::shut_down(&toolgate, servers, agents));
-        ended
+        let path = assembled.recorder.path().display().to_string();
+        view.on_session_start(assembled.id.as_str(), &path, &name, assembled.resumed);
+        let screen = SessionScreen { view, terminal, user_questions, is_interactive };
+        run_to_end(assembled, screen, dirs, (prompt, images)).await
     })
+}
+
+/// The view of a session, and the user in front of it.
+struct SessionScreen {
+    view: Arc<dyn SessionView>,
+    terminal: Option<Arc<TerminalApprover>>,
+    user_questions: Arc<UserQuestions>,
+    /// The user can type prompts.
+    is_interactive: bool,
+}
+
+/// Runs the turns of the session, closes its journal and ends everything that still runs.
+async fn run_to_end(
+    assembled: AssembledSession,
+    screen: SessionScreen,
+    dirs: UserDirs,
+    (prompt, images): (Option<String>, Vec<OutputImage>),
+) -> Result<ExitCode, OperationFault> {
+    let AssembledSession { recorder, toolgate, servers, session, agents, .. } = assembled;
+    let SessionScreen { view, terminal, user_questions, is_interactive } = screen;
+    let Some(session) = session else {
+        return Err(OperationFault::failed("a session without its model; this is a bug"));
+    };
+    let signals = watch_signals(session.handle())?;
+    let lines = is_interactive.then(|| TypedLines::spawn_reader(&view, session.handle())).transpose()?;
+    let mut repl = ReplSession {
+        session,
+        view: Arc::clone(&view),
+        terminal,
+        lines,
+        user_questions,
+        toolgate: &toolgate,
+        dirs,
+        last_turn_end: "done",
+    };
+    let (ended, stopped) = tokio::select! {
+        ended = repl.run_turns(prompt, images) => (ended, None),
+        code = signals => (Ok(ExitCode::from(code)), Some("stopped")),
+    };
+    let why = stopped.unwrap_or(repl.last_turn_end);
+    drop(repl);
+    view.release_screen();
+    session::close_journal(&recorder, why).map_err(session::journal_fault)?;
+    tokio::join!(report(recorder.path()), AssembledSession::shut_down(&toolgate, servers, agents));
+    ended
 }
 
 fn choose_view(to_programs: bool) -> Arc<dyn SessionView> {
