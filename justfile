@@ -6,6 +6,11 @@ default:
 check:
     scripts/check
 
+# Run the subset that catches most mistakes: formatting, unit tests, tidy, stories, commands and policy.
+quick:
+    cargo fmt --all --check
+    scripts/run-tests --quick
+
 # Run the tests whose names contain NAME.
 test NAME="":
     cargo test --workspace -- {{NAME}}
