@@ -16,7 +16,7 @@ use insta::assert_snapshot;
 use tempfile::TempDir;
 use testkit::WorldExecutableCopy;
 
-const NOBODY: u32 = 65534;
+const UNPRIVILEGED_ID: u32 = 65534;
 const TOOLGATE: &str = env!("CARGO_BIN_EXE_toolgate");
 
 /// A user with a home, a project and a configuration.
@@ -317,7 +317,7 @@ fn hooks_work_for_an_unprivileged_user() {
         // Without root, the other tests have covered this user already.
         return;
     }
-    let person = HookFixture::who(Some(NOBODY));
+    let person = HookFixture::who(Some(UNPRIVILEGED_ID));
     person.hook("id -u > ~/who; cat >> ~/who; echo '{\"note\": \"seen\"}'", "on = [\"before\", \"after\"]");
     let told = person.read();
     assert!(
@@ -327,7 +327,7 @@ fn hooks_work_for_an_unprivileged_user() {
         "{told}"
     );
     let who = fs::read_to_string(person.path("home/who")).unwrap();
-    assert!(who.starts_with(&NOBODY.to_string()) && who.contains("after_call"), "{who}");
+    assert!(who.starts_with(&UNPRIVILEGED_ID.to_string()) && who.contains("after_call"), "{who}");
     person.hook("sleep 60 & sleep 60", "timeout_ms = 200");
     assert!(person.read().contains("it took longer than 200 ms"));
     let told = person.transcript(&["call", "shell", "--json", r#"{"command": ["true"]}"#]);

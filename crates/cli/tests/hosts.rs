@@ -56,13 +56,13 @@ impl CountingServer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RelayUser {
     Oneself,
-    Nobody,
+    Unprivileged,
 }
 
 /// Root also runs the tests as an unprivileged user.
 fn users() -> &'static [RelayUser] {
     if rustix::process::geteuid().is_root() {
-        &[RelayUser::Oneself, RelayUser::Nobody]
+        &[RelayUser::Oneself, RelayUser::Unprivileged]
     } else {
         &[RelayUser::Oneself]
     }
@@ -97,7 +97,7 @@ impl RelayFixture {
         let limit = self.limit;
         let dropped = match self.user {
             RelayUser::Oneself => "",
-            RelayUser::Nobody => "setpriv --reuid 65534 --regid 65534 --clear-groups --",
+            RelayUser::Unprivileged => "setpriv --reuid 65534 --regid 65534 --clear-groups --",
         };
         let line = format!(
             r#"ulimit -Sn {limit} && exec {dropped} ../toolgate sandbox --explain {flags} -- python3 -c "$0""#

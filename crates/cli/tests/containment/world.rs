@@ -21,7 +21,7 @@ use crate::suite::sockets::HostSockets;
 pub(crate) enum CaseUser {
     Root,
     /// Uid 65534, started by root.
-    Nobody,
+    Unprivileged,
     /// The tester, if that is not root.
     Caller,
 }
@@ -29,13 +29,13 @@ pub(crate) enum CaseUser {
 impl CaseUser {
     /// Returns the users that can be tested here.
     pub(crate) fn all() -> &'static [Self] {
-        if rustix::process::geteuid().is_root() { &[Self::Root, Self::Nobody] } else { &[Self::Caller] }
+        if rustix::process::geteuid().is_root() { &[Self::Root, Self::Unprivileged] } else { &[Self::Caller] }
     }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Root => "root",
-            Self::Nobody => "nobody",
+            Self::Unprivileged => "nobody",
             Self::Caller => "user",
         }
     }
@@ -47,14 +47,14 @@ impl CaseUser {
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
             .env("LANG", "C.UTF-8");
-        if self == Self::Nobody {
-            command.uid(NOBODY).gid(NOBODY);
+        if self == Self::Unprivileged {
+            command.uid(UNPRIVILEGED_ID).gid(UNPRIVILEGED_ID);
         }
         command
     }
 }
 
-const NOBODY: u32 = 65534;
+const UNPRIVILEGED_ID: u32 = 65534;
 
 /// The parent directory of all worlds of this process, and their shared programs.
 pub(crate) struct SharedGround {
@@ -142,14 +142,14 @@ impl CaseWorld {
         files(&dir, case);
         let nonce = format!("tgc-{}-{number}", std::process::id());
         let sockets = HostSockets::new(&dir, &nonce, case.mentions("portal"));
-        if case.mentions("$SUID") && user == CaseUser::Nobody {
+        if case.mentions("$SUID") && user == CaseUser::Unprivileged {
             let suid = dir.join("suid");
             fs::copy(&shared_ground().probe, &suid).unwrap();
         }
-        if user == CaseUser::Nobody {
+        if user == CaseUser::Unprivileged {
             give(&dir);
         }
-        if case.mentions("$SUID") && user == CaseUser::Nobody {
+        if case.mentions("$SUID") && user == CaseUser::Unprivileged {
             lchown(dir.join("suid"), Some(0), Some(0)).unwrap();
             fs::set_permissions(dir.join("suid"), fs::Permissions::from_mode(0o4755)).unwrap();
         }
@@ -299,7 +299,7 @@ fn copy(from: &Path, to: &Path) {
 
 /// Gives everything to the unprivileged user.
 fn give(path: &Path) {
-    lchown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    lchown(path, Some(UNPRIVILEGED_ID), Some(UNPRIVILEGED_ID)).unwrap();
     if path.symlink_metadata().unwrap().is_dir() {
         for entry in fs::read_dir(path).unwrap() {
             give(&entry.unwrap().path());
@@ -320,8 +320,8 @@ impl HostTerminal {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).ok()?;
         unlockpt(&controller).ok()?;
         let path = ptsname(&controller, Vec::new()).ok()?.into_string().ok()?;
-        if user == CaseUser::Nobody {
-            lchown(&path, Some(NOBODY), Some(NOBODY)).ok()?;
+        if user == CaseUser::Unprivileged {
+            lchown(&path, Some(UNPRIVILEGED_ID), Some(UNPRIVILEGED_ID)).ok()?;
         }
         Some(Self { path, _controller: controller })
     }

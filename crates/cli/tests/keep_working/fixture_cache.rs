@@ -109,7 +109,7 @@ impl FixtureCache {
     pub(crate) fn toolchain_bin(&self, user: ProgramUser) -> Option<&Path> {
         match user {
             ProgramUser::Oneself => self.own.as_deref(),
-            ProgramUser::Nobody => self.everybodys.as_deref(),
+            ProgramUser::Unprivileged => self.everybodys.as_deref(),
         }
     }
 }

@@ -50,7 +50,7 @@ impl TestMachine {
     pub(crate) fn probe(workloads: &[Workload]) -> Self {
         let shelf = FixtureCache::open();
         let users = if is_root() {
-            vec![ProgramUser::Oneself, ProgramUser::Nobody]
+            vec![ProgramUser::Oneself, ProgramUser::Unprivileged]
         } else {
             vec![ProgramUser::Oneself]
         };
@@ -83,7 +83,7 @@ impl TestMachine {
         };
         let program = program.map(|name| format!("`{name}` is not installed for {}", user.name()));
         // The tester's own trouble is not skipped, so that the tests fail.
-        let trouble = standing.trouble.clone().filter(|_| user == ProgramUser::Nobody);
+        let trouble = standing.trouble.clone().filter(|_| user == ProgramUser::Unprivileged);
         let wrong_user = wrong_user.map(|why| SkipReason::NotApplicable(why.to_owned()));
         wrong_user.or_else(|| trouble.or(program).or(item).map(SkipReason::MissingRequirement))
     }

@@ -24,16 +24,16 @@ pub(crate) enum ProgramUser {
     /// The user who runs the tests.
     Oneself,
     /// The user 65534.
-    Nobody,
+    Unprivileged,
 }
 
 /// The user id and group id of `nobody`.
-pub(crate) const NOBODY: u32 = 65534;
+pub(crate) const UNPRIVILEGED_ID: u32 = 65534;
 
 impl ProgramUser {
     pub(crate) fn name(self) -> String {
         match self {
-            Self::Nobody => "nobody".to_owned(),
+            Self::Unprivileged => "nobody".to_owned(),
             Self::Oneself if is_root() => "root".to_owned(),
             Self::Oneself => "user".to_owned(),
         }
@@ -45,7 +45,7 @@ impl ProgramUser {
 
     pub(crate) fn uid(self) -> u32 {
         match self {
-            Self::Nobody => NOBODY,
+            Self::Unprivileged => UNPRIVILEGED_ID,
             Self::Oneself => rustix::process::getuid().as_raw(),
         }
     }
@@ -99,9 +99,9 @@ impl TestProgram {
             let file = File::create(output).map_err(|error| format!("{}: {error}", output.display()))?;
             command.stdout(self.given(file.into()));
         }
-        if self.user == ProgramUser::Nobody {
+        if self.user == ProgramUser::Unprivileged {
             // Drops the supplementary groups, too.
-            command.uid(NOBODY).gid(NOBODY);
+            command.uid(UNPRIVILEGED_ID).gid(UNPRIVILEGED_ID);
         }
         let mut child = command.spawn().map_err(|error| format!("`{}`: {error}", self.argv[0]))?;
         let mut input = child.stdin.take().unwrap();
@@ -122,8 +122,9 @@ impl TestProgram {
 
     /// Gives the descriptor to the user.
     fn given(&self, descriptor: OwnedFd) -> OwnedFd {
-        if self.user == ProgramUser::Nobody {
-            fchown(&descriptor, Some(Uid::from_raw(NOBODY)), Some(Gid::from_raw(NOBODY))).unwrap();
+        if self.user == ProgramUser::Unprivileged {
+            fchown(&descriptor, Some(Uid::from_raw(UNPRIVILEGED_ID)), Some(Gid::from_raw(UNPRIVILEGED_ID)))
+                .unwrap();
         }
         descriptor
     }
@@ -132,7 +133,7 @@ impl TestProgram {
     pub(crate) fn to_shell_line(&self) -> String {
         let mut words =
             vec!["cd".to_owned(), shell_quote(&self.directory.to_string_lossy()), "&&".to_owned()];
-        if self.user == ProgramUser::Nobody {
+        if self.user == ProgramUser::Unprivileged {
             words.push("setpriv --reuid 65534 --regid 65534 --clear-groups --".to_owned());
         }
         words.extend(["env".to_owned(), "-i".to_owned()]);

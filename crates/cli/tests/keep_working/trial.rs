@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use crate::machine::{TestMachine, toolgate_binary};
-use crate::process::{NOBODY, ProgramResult, ProgramUser, RunningProgram, TestProgram, shell_quote};
+use crate::process::{ProgramResult, ProgramUser, RunningProgram, TestProgram, UNPRIVILEGED_ID, shell_quote};
 use crate::workload::{
     ConcurrentRun, OutputCheck, StandardStreams, Workload, WorkloadHome, WorkspaceLocation,
 };
@@ -132,7 +132,7 @@ impl<'a> WorkloadTrial<'a> {
         }
         fs::write(home.join(".gitconfig"), GITCONFIG).unwrap();
         fs::write(home.join(".bashrc"), BASHRC).unwrap();
-        if user == ProgramUser::Nobody {
+        if user == ProgramUser::Unprivileged {
             give(base.path());
         }
         Self { machine, workload, tier, user, base, workspace, _elsewhere: elsewhere }
@@ -250,7 +250,7 @@ impl<'a> WorkloadTrial<'a> {
             return std::env::vars().filter(|(name, _)| !told(name)).collect();
         }
         let login = match self.user {
-            ProgramUser::Nobody => "nobody".to_owned(),
+            ProgramUser::Unprivileged => "nobody".to_owned(),
             ProgramUser::Oneself => std::env::var("USER").unwrap_or_else(|_| self.user.name()),
         };
         let environment = [
@@ -274,7 +274,7 @@ impl<'a> WorkloadTrial<'a> {
             let entry = entry.unwrap();
             let name = entry.file_name().to_string_lossy().into_owned();
             let is = entry.metadata().unwrap().uid();
-            if is != owner && self.tier.is_some() && self.user == ProgramUser::Nobody {
+            if is != owner && self.tier.is_some() && self.user == ProgramUser::Unprivileged {
                 return Err(format!("`{name}` belongs to {is} and not to {owner}"));
             }
             names.insert(name);
@@ -286,7 +286,7 @@ impl<'a> WorkloadTrial<'a> {
 fn directory_of(user: ProgramUser, place: &Path) -> TempDir {
     let made = tempfile::Builder::new().prefix("keep-").tempdir_in(place).unwrap();
     fs::set_permissions(made.path(), Permissions::from_mode(0o755)).unwrap();
-    if user == ProgramUser::Nobody {
+    if user == ProgramUser::Unprivileged {
         give(made.path());
     }
     made
@@ -294,7 +294,7 @@ fn directory_of(user: ProgramUser, place: &Path) -> TempDir {
 
 /// Gives a directory and all below it to the user 65534.
 fn give(path: &Path) {
-    chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    chown(path, Some(UNPRIVILEGED_ID), Some(UNPRIVILEGED_ID)).unwrap();
     if path.is_dir() {
         fs::read_dir(path).unwrap().for_each(|entry| give(&entry.unwrap().path()));
     }

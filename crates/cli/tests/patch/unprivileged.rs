@@ -10,7 +10,7 @@ use testkit::WorldExecutableCopy;
 
 use super::CHANGE;
 
-const NOBODY: u32 = 65534;
+const UNPRIVILEGED_ID: u32 = 65534;
 
 /// Creates a home and a project owned by the user 65534; `None` without root.
 fn ground() -> Option<TempDir> {
@@ -22,11 +22,11 @@ fn ground() -> Option<TempDir> {
         let path = ground.path().join(name);
         fs::create_dir_all(&path).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        chown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
+        chown(&path, Some(UNPRIVILEGED_ID), Some(UNPRIVILEGED_ID)).unwrap();
     }
     let file = ground.path().join("project/a.txt");
     fs::write(&file, "one\ntwo\n").unwrap();
-    chown(&file, Some(NOBODY), Some(NOBODY)).unwrap();
+    chown(&file, Some(UNPRIVILEGED_ID), Some(UNPRIVILEGED_ID)).unwrap();
     Some(ground)
 }
 
@@ -38,8 +38,8 @@ fn patch(ground: &TempDir) -> Output {
         .current_dir(ground.path().join("project"))
         .env_clear()
         .env("HOME", ground.path().join("home"))
-        .uid(NOBODY)
-        .gid(NOBODY)
+        .uid(UNPRIVILEGED_ID)
+        .gid(UNPRIVILEGED_ID)
         .output()
         .unwrap()
 }
@@ -51,7 +51,7 @@ fn unprivileged_user_patches_own_files() {
     assert_eq!((ran.status.code(), &*ran.stdout), (Some(0), &b"M a.txt\n"[..]), "{ran:?}");
     let file = ground.path().join("project/a.txt");
     assert_eq!(fs::read_to_string(&file).unwrap(), "one\n2\n");
-    assert_eq!(fs::metadata(file).unwrap().uid(), NOBODY);
+    assert_eq!(fs::metadata(file).unwrap().uid(), UNPRIVILEGED_ID);
 }
 
 #[test]

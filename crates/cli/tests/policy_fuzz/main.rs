@@ -39,7 +39,7 @@ use round::{FuzzCase, FuzzFinding, FuzzTally, OperationSource};
 const ROUNDS: u64 = 60;
 /// The default first seed.
 const SEED: u64 = 1_000;
-const NOBODY: u32 = 65534;
+const UNPRIVILEGED_ID: u32 = 65534;
 
 #[test]
 fn the_sandbox_does_what_its_model_says() {
@@ -103,7 +103,7 @@ fn regression_cases_hold() {
 
 /// Returns the users to test: the tester, and an unprivileged one if the tester is root.
 fn users() -> &'static [Option<u32>] {
-    if can_be_nobody() { &[None, Some(NOBODY)] } else { &[None] }
+    if can_be_nobody() { &[None, Some(UNPRIVILEGED_ID)] } else { &[None] }
 }
 
 /// Formats the facts that reproduce a finding.
@@ -137,9 +137,9 @@ fn can_be_nobody() -> bool {
     let place = tempfile::tempdir_in(place()).unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let mut probe = Command::new(driver::toolgate_binary());
-    probe.arg("--version").uid(NOBODY).gid(NOBODY).current_dir("/");
+    probe.arg("--version").uid(UNPRIVILEGED_ID).gid(UNPRIVILEGED_ID).current_dir("/");
     let mut look = Command::new("ls");
-    look.arg(place.path()).uid(NOBODY).gid(NOBODY).current_dir("/");
+    look.arg(place.path()).uid(UNPRIVILEGED_ID).gid(UNPRIVILEGED_ID).current_dir("/");
     is_root
         && [probe, look]
             .iter_mut()

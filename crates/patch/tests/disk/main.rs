@@ -7,10 +7,10 @@
 
 mod crash_recovery;
 mod model;
-mod nobody;
 mod path_rules;
 mod preserved_attributes;
 mod racing;
+mod unprivileged_user;
 
 use std::fs;
 use std::path::{Path, PathBuf};

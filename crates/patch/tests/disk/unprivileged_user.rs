@@ -10,7 +10,7 @@ use toolgate_patch::FileTree;
 
 use super::{DiskFixture, is_root, put_step};
 
-const NOBODY: u32 = 65534;
+const UNPRIVILEGED_ID: u32 = 65534;
 
 #[test]
 fn the_same_holds_for_the_user_nobody() {
@@ -24,7 +24,7 @@ fn the_same_holds_for_the_user_nobody() {
     fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = Command::new(program);
-    command.env("TMPDIR", temp.path()).current_dir(temp.path()).uid(NOBODY).gid(NOBODY);
+    command.env("TMPDIR", temp.path()).current_dir(temp.path()).uid(UNPRIVILEGED_ID).gid(UNPRIVILEGED_ID);
     command.args(["--skip", "racing", "--skip", "model"]);
     // Cases that only root can run have run already, and the user `nobody` may not write root's list of them.
     command.env_remove("TOOLGATE_NOT_RUN");
@@ -84,14 +84,15 @@ fn a_foreign_file_does_not_open_up() {
     let ground = DiskFixture::new();
     let file = ground.write("file", "old");
     fs::set_permissions(ground.base(), fs::Permissions::from_mode(0o755)).unwrap();
-    chown(ground.path(""), Some(NOBODY), Some(NOBODY)).unwrap();
+    chown(ground.path(""), Some(UNPRIVILEGED_ID), Some(UNPRIVILEGED_ID)).unwrap();
     let program = ground.base().join("program");
     fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    for (mode, after) in [(0o664, (0, 0, 0o664)), (0o676, (NOBODY, NOBODY, 0o666))] {
+    for (mode, after) in [(0o664, (0, 0, 0o664)), (0o676, (UNPRIVILEGED_ID, UNPRIVILEGED_ID, 0o666))] {
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         let mut command = Command::new(&program);
-        command.env(HERE, ground.base()).uid(NOBODY).gid(NOBODY);
-        let output = command.args(["--exact", "nobody::a_foreign_file_does_not_open_up"]).output().unwrap();
+        command.env(HERE, ground.base()).uid(UNPRIVILEGED_ID).gid(UNPRIVILEGED_ID);
+        let output =
+            command.args(["--exact", "unprivileged_user::a_foreign_file_does_not_open_up"]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
         let meta = fs::metadata(&file).unwrap();
         assert_eq!((meta.uid(), meta.gid(), meta.mode() & 0o7777), after);
