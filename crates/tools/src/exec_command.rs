@@ -45,7 +45,7 @@ pub(crate) struct Args {
     yield_time_ms: Option<u64>,
     /// Output limit (default 10000).
     max_output_tokens: Option<u64>,
-    /// Session lifetime (default session).
+    /// Lifetime (default session).
     lifetime: Option<LifetimeArg>,
     /// Ask to run outside the sandbox.
     sandbox_permissions: Option<SandboxPermissions>,

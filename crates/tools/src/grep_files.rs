@@ -47,19 +47,19 @@ pub(crate) struct Args {
     pattern: String,
     /// File or directory (default `.`).
     path: Option<String>,
-    /// Glob, e.g. `*.rs`, `src/**/*.rs`.
+    /// E.g. `*.rs`, `src/**/*.rs`.
     file_pattern: Option<String>,
     /// Match case (default true).
     case_sensitive: Option<bool>,
     /// Result limit (default 100).
     #[schemars(range(min = 1, max = 2000))]
     max_results: Option<u32>,
-    /// Return these (default matches).
+    /// Results (default matches).
     output_mode: Option<GrepOutputArg>,
     /// Lines of context (default 0).
     #[schemars(range(max = 20))]
     context: Option<u8>,
-    /// By path, or newest first (default path).
+    /// Order (default path).
     sort: Option<GrepSortArg>,
     include_ignored: Option<bool>,
 }

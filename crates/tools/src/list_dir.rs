@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// Levels to descend.
     #[schemars(range(min = 1))]
     max_depth: Option<usize>,
-    /// Glob, e.g. `*.rs`, `*/` (directories).
+    /// E.g. `*.rs`, `*/` (directories).
     pattern: Option<String>,
     #[schemars(range(min = 1))]
     offset: Option<u64>,
