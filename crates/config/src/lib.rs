@@ -10,6 +10,7 @@ mod load;
 mod mcp_server;
 mod operation_fault;
 pub mod private_dirs;
+mod project_file;
 mod rule_files;
 mod tool_forms;
 mod web_search;

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toolgate::HostPattern;
 
-use super::config_file::{ConfigFile, ConfigSymlinks, ConfigTables, ConfinementTable};
+use super::config_file::{ConfigFile, ConfigSymlinks, ConfigTables};
 use super::hook::HookTable;
 use super::mcp_server::ServerTable;
+use super::project_file::{CommandLimitKeys, NarrowingLists, ProjectTables, RefusedKey};
 use super::tool_forms::ModelTable;
 use super::web_search::WebSearchKey;
 use super::{
-    ApprovalMode, CandidateState, Config, ConfigCandidate, ConfinementTier, EnvInheritance, HostedSearchMode,
-    INVALID_SOCKET, NetworkMode, SandboxMode, SettingSource, SourcedValue, is_socket_name,
+    ApprovalMode, CandidateState, Config, ConfigCandidate, HostedSearchMode, INVALID_SOCKET, SettingSource,
+    SourcedValue, is_socket_name,
 };
 use crate::flags::{ConfinementArgs, WorkspaceArgs};
 use crate::operation_fault::OperationFault;
@@ -69,11 +70,12 @@ pub fn load(cwd: &Path, dirs: &UserDirs, flags: &WorkspaceArgs) -> Result<Config
     }
     let own_model = config.model.value.is_some();
     for file in read_project_files(cwd, &mut config.candidates)? {
-        check_narrows_only(&file, dirs, config.confinement.require.value)?;
-        config.apply_project_file(&file);
+        let project = ProjectTables::from_tables(&file.content, config.confinement.require.value)
+            .map_err(|refused| refused_key_fault(&file, dirs, &refused))?;
+        config.apply_project_file(&file, &project);
         // The model decides which tools are offered, so the user's own choice wins.
         if !own_model {
-            set_from_file(&mut config.model, &file, file.content.model.as_ref(), |model| Some(model.clone()));
+            set_from_file(&mut config.model, &file, project.model, |model| Some(model.clone()));
         }
     }
     if let Some(model) = &flags.model {
@@ -179,78 +181,33 @@ pub(super) fn paths_at_or_above(cwd: &Path, name: &Path) -> Vec<(PathBuf, FileOw
     cwd.ancestors().take_while(|dir| dir.starts_with(top)).map(place).collect()
 }
 
-/// Rejects a project file that would give tools more than the user does.
-fn check_narrows_only(
+/// Explains that a project may not set the key.
+fn refused_key_fault(
     file: &ConfigFile,
     dirs: &UserDirs,
-    required: ConfinementTier,
-) -> Result<(), OperationFault> {
-    let ConfigTables { sandbox, files, tools, commands, .. } = &file.content;
-    let sandbox = sandbox.as_ref().filter(|sandbox| *sandbox.get_ref() > SandboxMode::ReadOnly);
-    let sandbox = sandbox.map(|sandbox| (sandbox.span(), "sandbox"));
-    let tightens = |asks: &ApprovalMode| matches!(asks, ApprovalMode::Untrusted | ApprovalMode::Disabled);
-    let approval = file.content.approval.as_ref().filter(|asks| !tightens(asks.get_ref()));
-    let approval = approval.map(|asks| (asks.span(), "approval"));
-    let root = files.read_roots.first().map(|root| (root.span(), "files.read_roots"));
-    let defaults = files.deny_read_defaults.as_ref().filter(|on| !on.get_ref());
-    let defaults = defaults.map(|off| (off.span(), "files.deny_read_defaults"));
-    let search = tools.web_search.as_ref().map(|search| (search.span(), "tools.web_search"));
-    let shell_type = tools.shell_type.as_ref().map(|form| (form.span(), "tools.shell_type"));
-    let patch = tools.apply_patch_tool_type.as_ref();
-    let patch = patch.map(|form| (form.span(), "tools.apply_patch_tool_type"));
-    let streamable = tools.use_experimental_streamable_shell_tool.as_ref();
-    let streamable = streamable.map(|is| (is.span(), "tools.use_experimental_streamable_shell_tool"));
-    let models = file.content.models.values().next().map(|table| (table.span(), "models"));
-    let forms = [shell_type, patch, streamable, models];
-    let request = tools.web_search_request.as_ref().filter(|on| *on.get_ref());
-    let search = search.or(request.map(|on| (on.span(), "tools.web_search_request")));
-    let inherit = commands.inherit.as_ref().filter(|inherit| *inherit.get_ref() > EnvInheritance::Core);
-    let inherit = inherit.map(|inherit| (inherit.span(), "commands.inherit"));
-    let pass = commands.pass.first().map(|name| (name.span(), "commands.pass"));
-    let set = commands.set.values().next().map(|value| (value.span(), "commands.set"));
-    let shell = commands.shell.as_ref().map(|shell| (shell.span(), "commands.shell"));
-    let ConfinementTable { writable, hosts, unix_sockets, tier, require, network, tmp_mb, shm_mb, .. } =
-        &file.content.confinement;
-    let writable = writable.first().map(|root| (root.span(), "confinement.writable"));
-    let hosts = hosts.first().map(|host| (host.span(), "confinement.hosts"));
-    let sockets = unix_sockets.first().map(|name| (name.span(), "confinement.unix_sockets"));
-    let tier = tier.as_ref().map(|tier| (tier.span(), "confinement.tier"));
-    let require = require.as_ref().filter(|tier| *tier.get_ref() < required);
-    let require = require.map(|tier| (tier.span(), "confinement.require"));
-    // The available amount depends on the machine, so a number cannot be known to be smaller.
-    let tmp = tmp_mb.as_ref().map(|most| (most.span(), "confinement.tmp_mb"));
-    let shm = shm_mb.as_ref().map(|most| (most.span(), "confinement.shm_mb"));
-    let network = network.as_ref().filter(|network| *network.get_ref() > NetworkMode::Loopback);
-    let network = network.map(|network| (network.span(), "confinement.network"));
-    let hook = file.content.hook.first().map(|hook| (hook.command.span(), "hook"));
-    let server = file.content.mcp_servers.values().next().map(|server| (server.span(), "mcp_servers"));
-    let confinement = [writable, hosts, sockets, tier, require, tmp, shm, network, hook, server];
-    let widening = [sandbox, approval, root, defaults, search, inherit, pass, set, shell]
-        .into_iter()
-        .chain(confinement)
-        .chain(forms);
-    let Some((span, key)) = widening.flatten().next() else { return Ok(()) };
+    RefusedKey { span, key }: &RefusedKey,
+) -> OperationFault {
     let own = dirs.config.as_ref().map(|dir| format!(" ({})", dir.join(USER_FILES[0]).display()));
     let own = own.unwrap_or_default();
     let why = format!(
         "a project may narrow what tools can do, not widen it: `{key}` belongs in your own file{own}"
     );
-    Err(file.fault_at(&span, &why))
+    file.fault_at(span, &why)
 }
 
 impl super::ConfinementSettings {
     /// Pairs each limit with its value in a file.
     fn limit_pairs<'a>(
         &'a mut self,
-        file: &'a ConfinementTable,
+        keys: &CommandLimitKeys<'a>,
     ) -> impl Iterator<Item = (&'a mut SourcedValue<Option<u64>>, Option<&'a Spanned<u64>>)> {
         let limits = [
-            (&mut self.processes, file.processes.as_ref()),
-            (&mut self.memory_mb, file.memory_mb.as_ref()),
-            (&mut self.file_size_mb, file.file_size_mb.as_ref()),
-            (&mut self.open_files, file.open_files.as_ref()),
-            (&mut self.tmp_mb, file.tmp_mb.as_ref()),
-            (&mut self.shm_mb, file.shm_mb.as_ref()),
+            (&mut self.processes, keys.processes),
+            (&mut self.memory_mb, keys.memory_mb),
+            (&mut self.file_size_mb, keys.file_size_mb),
+            (&mut self.open_files, keys.open_files),
+            (&mut self.tmp_mb, keys.tmp_mb),
+            (&mut self.shm_mb, keys.shm_mb),
         ];
         limits.into_iter()
     }
@@ -303,11 +260,19 @@ impl Config {
     /// Applies the user's values for keys that any file may set.
     fn apply_user_file(&mut self, file: &ConfigFile) {
         let ConfigTables { sandbox, commands, confinement, limits, .. } = &file.content;
-        self.extend_lists(file);
+        self.extend_lists(file, &NarrowingLists::from_tables(&file.content));
         let ours = &mut self.confinement;
         set_from_file(&mut ours.network, file, confinement.network.as_ref(), |&network| network);
         set_from_file(&mut ours.require, file, confinement.require.as_ref(), |&tier| tier);
-        for (ours, theirs) in ours.limit_pairs(confinement) {
+        let keys = CommandLimitKeys {
+            processes: confinement.processes.as_ref(),
+            memory_mb: confinement.memory_mb.as_ref(),
+            file_size_mb: confinement.file_size_mb.as_ref(),
+            open_files: confinement.open_files.as_ref(),
+            tmp_mb: confinement.tmp_mb.as_ref(),
+            shm_mb: confinement.shm_mb.as_ref(),
+        };
+        for (ours, theirs) in ours.limit_pairs(&keys) {
             set_from_file(ours, file, theirs, |&limit| Some(limit));
         }
         set_from_file(&mut self.sandbox, file, sandbox.as_ref(), |&sandbox| sandbox);
@@ -323,52 +288,48 @@ impl Config {
     }
 
     /// Applies a project's file: lists accumulate, limits only shrink.
-    fn apply_project_file(&mut self, file: &ConfigFile) {
-        let ConfigTables { sandbox, commands, confinement, limits, .. } = &file.content;
-        self.extend_lists(file);
+    fn apply_project_file(&mut self, file: &ConfigFile, project: &ProjectTables<'_>) {
+        self.extend_lists(file, &project.lists);
         let ours = &mut self.confinement;
-        shrink_from_file(&mut ours.network, file, confinement.network.as_ref(), |&network| network);
+        shrink_from_file(&mut ours.network, file, project.network, |&network| network);
         // The strongest requirement wins.
-        if confinement.require.as_ref().is_some_and(|tier| *tier.get_ref() > ours.require.value) {
-            set_from_file(&mut ours.require, file, confinement.require.as_ref(), |&tier| tier);
+        if project.require.is_some_and(|tier| *tier.get_ref() > ours.require.value) {
+            set_from_file(&mut ours.require, file, project.require, |&tier| tier);
         }
-        for (ours, theirs) in ours.limit_pairs(confinement) {
+        for (ours, theirs) in ours.limit_pairs(&project.command_limits) {
             if theirs.is_some_and(|theirs| ours.value.is_none_or(|ours| *theirs.get_ref() < ours)) {
                 set_from_file(ours, file, theirs, |&limit| Some(limit));
             }
         }
-        shrink_from_file(&mut self.sandbox, file, sandbox.as_ref(), |&sandbox| sandbox);
+        shrink_from_file(&mut self.sandbox, file, project.sandbox, |&sandbox| sandbox);
         // A user who is never asked is not asked more often either, and a disabled approval stays disabled.
-        let theirs = file.content.approval.as_ref();
-        let off = theirs.is_some_and(|theirs| *theirs.get_ref() == ApprovalMode::Disabled);
+        let off = project.approval.is_some_and(|theirs| *theirs.get_ref() == ApprovalMode::Disabled);
         if off || !matches!(self.approval.value, ApprovalMode::Never | ApprovalMode::Disabled) {
-            set_from_file(&mut self.approval, file, theirs, |&approval| approval);
+            set_from_file(&mut self.approval, file, project.approval, |&approval| approval);
         }
-        shrink_from_file(&mut self.commands.inherit, file, commands.inherit.as_ref(), |&inherit| inherit);
-        shrink_from_file(&mut self.commands.sessions, file, commands.sessions.as_ref(), to_usize);
-        shrink_from_file(&mut self.limits.output_tokens, file, limits.output_tokens.as_ref(), to_usize);
-        shrink_from_file(
-            &mut self.limits.call_timeout_ms,
-            file,
-            limits.call_timeout_ms.as_ref(),
-            |&timeout| timeout,
-        );
-        shrink_from_file(&mut self.limits.parallel, file, limits.parallel.as_ref(), to_usize);
+        shrink_from_file(&mut self.commands.inherit, file, project.inherit, |&inherit| inherit);
+        shrink_from_file(&mut self.commands.sessions, file, project.sessions, to_usize);
+        let (ours, theirs) = (&mut self.limits, project.limits);
+        shrink_from_file(&mut ours.output_tokens, file, theirs.output_tokens.as_ref(), to_usize);
+        shrink_from_file(&mut ours.call_timeout_ms, file, theirs.call_timeout_ms.as_ref(), |&timeout| {
+            timeout
+        });
+        shrink_from_file(&mut ours.parallel, file, theirs.parallel.as_ref(), to_usize);
     }
 
-    fn extend_lists(&mut self, file: &ConfigFile) {
-        let ConfigTables { tools, files, wire, .. } = &file.content;
-        set_from_file(&mut self.integers, file, wire.integers.as_ref(), |&integers| integers);
-        if let Some(only) = &tools.only {
+    /// Adds the lists of a file. Each of them narrows what tools may do.
+    fn extend_lists(&mut self, file: &ConfigFile, lists: &NarrowingLists<'_>) {
+        set_from_file(&mut self.integers, file, lists.integers, |&integers| integers);
+        if let Some(only) = lists.only {
             self.tools.only.push(file.setting(only, Clone::clone));
         }
         let same = |text: &Spanned<String>| file.setting(text, Clone::clone);
-        self.tools.without.extend(tools.without.iter().map(same));
-        let off = tools.disabled_tools().map(|(tool, off)| file.setting(off, |_| tool.to_owned()));
+        self.tools.without.extend(lists.without.iter().map(same));
+        let off = lists.disabled_tools.iter().map(|(tool, off)| file.setting(off, |_| (*tool).to_owned()));
         self.tools.without.extend(off);
-        self.files.deny_read.extend(files.deny_read.iter().map(same));
+        self.files.deny_read.extend(lists.deny_read.iter().map(same));
         let below = |path: &Spanned<String>| file.setting(path, |path| file.base_directory().join(path));
-        self.confinement.read_only.extend(file.content.confinement.read_only.iter().map(below));
+        self.confinement.read_only.extend(lists.read_only.iter().map(below));
     }
 
     /// Applies the keys that only the user's own file may set.
