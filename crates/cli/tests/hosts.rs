@@ -9,7 +9,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -85,7 +85,12 @@ impl RelayFixture {
         fs::set_permissions(directory.path(), everybody.clone()).unwrap();
         fs::create_dir(directory.path().join("ws")).unwrap();
         fs::set_permissions(directory.path().join("ws"), everybody).unwrap();
-        fs::copy(env!("CARGO_BIN_EXE_toolgate"), directory.path().join("toolgate")).unwrap();
+        // `cp` makes the copy: if this process did, a child of another test could hold it open for writing, and exec
+        // would fail.
+        let copied = Command::new("cp")
+            .args([Path::new(env!("CARGO_BIN_EXE_toolgate")), &directory.path().join("toolgate")])
+            .status();
+        assert!(copied.unwrap().success());
         Self { directory, user, limit }
     }
 
