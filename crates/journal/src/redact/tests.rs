@@ -340,6 +340,15 @@ fn disguise(value: &str, layers: &[u8]) -> String {
     text
 }
 
+/// The backslash before the value makes an escape of its first letter.
+#[test]
+fn a_value_is_found_after_a_backslash() {
+    let redactor = redactor_for("f /Aa12345");
+    for text in [r"\f \/Aa12345", r"\\f \/Aa12345", r"x\f /Aa12345", r"\f %2fAa12345"] {
+        assert!(redactor.redact_text(text).contains("[redacted: KEY]"), "{text}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 

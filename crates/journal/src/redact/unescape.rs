@@ -8,7 +8,7 @@ use super::SecretMatch;
 const MAX_DEPTH: usize = 3;
 
 /// Returns the matches of `look` in a text and in its unescaped views, as ranges of the text. Each layer shortens the
-/// text. At most 39 views are searched, and ordinary text has one or two.
+/// text. At most 84 views are searched, and ordinary text has one or two.
 pub(super) fn find_through_escapes(
     text: &[u8],
     search: &dyn Fn(&[u8]) -> Vec<SecretMatch>,
@@ -19,8 +19,9 @@ pub(super) fn find_through_escapes(
 fn find_layered(text: &[u8], search: &dyn Fn(&[u8]) -> Vec<SecretMatch>, depth: usize) -> Vec<SecretMatch> {
     let mut found = search(text);
     if depth > 0 {
-        for read in [unescape as fn(&[u8]) -> Option<UnescapedText>, unescape_after_backslash, decode_percent]
-        {
+        let readers: [fn(&[u8]) -> Option<UnescapedText>; 4] =
+            [unescape, unescape_after_backslash, unescape_after_letter, decode_percent];
+        for read in readers {
             let Some(view) = read(text) else { continue };
             let below = find_layered(&view.text, search, depth - 1);
             found.extend(
@@ -73,6 +74,14 @@ fn unescape_after_backslash(text: &[u8]) -> Option<UnescapedText> {
     let has_two = text.windows(2).any(|pair| pair == b"\\\\");
     let late = |rest: &[u8]| decode_escape(rest).filter(|_| rest.get(1) != Some(&b'\\'));
     has_two.then(|| decode_escapes(text, b'\\', late)).flatten()
+}
+
+/// Decodes all escapes but those of a letter: in `\f\/`, the `f` may be the first letter of a secret.
+fn unescape_after_letter(text: &[u8]) -> Option<UnescapedText> {
+    let is_letter = |next: Option<&u8>| matches!(next, Some(b'b' | b'f' | b'n' | b'r' | b't'));
+    let has_letter = text.windows(2).any(|pair| pair[0] == b'\\' && is_letter(pair.get(1)));
+    let other = |rest: &[u8]| decode_escape(rest).filter(|_| !is_letter(rest.get(1)));
+    has_letter.then(|| decode_escapes(text, b'\\', other)).flatten()
 }
 
 /// Returns the bytes that an escape stands for, and its length.
