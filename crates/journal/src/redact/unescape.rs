@@ -19,7 +19,7 @@ pub(super) fn find_through_escapes(
 fn find_layered(text: &[u8], search: &dyn Fn(&[u8]) -> Vec<SecretMatch>, depth: usize) -> Vec<SecretMatch> {
     let mut found = search(text);
     if depth > 0 {
-        let readers: [fn(&[u8]) -> Option<UnescapedText>; 4] =
+        let readers: [EscapeReader; 4] =
             [unescape, unescape_after_backslash, unescape_after_letter, decode_percent];
         for read in readers {
             let Some(view) = read(text) else { continue };
@@ -33,6 +33,9 @@ fn find_layered(text: &[u8], search: &dyn Fn(&[u8]) -> Vec<SecretMatch>, depth: 
     }
     found
 }
+
+/// Decodes a text; `None` if there is nothing to decode.
+type EscapeReader = fn(&[u8]) -> Option<UnescapedText>;
 
 /// A text with its escapes decoded.
 struct UnescapedText {
