@@ -127,8 +127,9 @@ impl Cx {
         }
     }
 
-    /// Waits until the call must end. A tool that waits for this ends itself: it has [`GRACE`](crate::GRACE) to clean
-    /// up and to answer with partial output. A tool that never calls this is dropped at once.
+    /// Waits until the call must end. A tool that waits for this ends itself: it has
+    /// [`HALT_GRACE`](crate::HALT_GRACE) to clean up and to answer with partial output. A tool that never calls this is
+    /// dropped at once.
     pub fn wait_for_halt(&self) -> impl Future<Output = HaltReason> + Send {
         self.halt_signal.wait_for_reason()
     }
