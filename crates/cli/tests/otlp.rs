@@ -312,7 +312,7 @@ fn a_collector_that_is_away_is_one_line_and_nothing_else() {
     for (url, why) in [
         (away.as_str(), "Connection refused"),
         ("http://collector.example.com:4318", "use https"),
-        ("nowhere", "no URL"),
+        ("nowhere", "is not a URL"),
     ] {
         let desk = OtlpFixture::new();
         let ran = desk.session(&endpoint(url));
