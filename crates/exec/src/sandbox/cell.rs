@@ -344,7 +344,7 @@ fn create_first_supervisor(
     rules: FilterRules,
     limits: confined::LaunchLimits,
 ) -> Result<SpareSupervisor, MountFault> {
-    let fault = |errno| MountFault::Machine("making a keeper".to_owned(), errno);
+    let fault = |errno| MountFault::Machine("starting a supervisor".to_owned(), errno);
     let make = |confinement: &ProgramConfinement| {
         let spare = SpareSupervisor::make(confinement, limits, UnreportedDnsGap::Report).map_err(fault)?;
         let gaps = spare.receive_gaps();

@@ -43,7 +43,7 @@ pub struct PipeSettings {
 pub struct PipeEnd {
     /// True if Ctrl-C ended the session.
     pub interrupted: bool,
-    /// What the user can try, if the input looked wrong.
+    /// A hint for the user, if the input looked wrong.
     pub hint: Option<String>,
     /// The closed tools, for their metrics.
     pub toolgate: Toolgate,
