@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::server_process::{McpFixture, PATIENCE, count_processes, result_text, stateless_meta};
+use crate::server_process::{McpFixture, result_text, stateless_meta, wait_until_runs};
 
 #[test]
 fn the_older_era_lists_and_calls() {
@@ -135,13 +135,13 @@ fn a_command_tells_how_far_it_is_and_can_be_given_up() {
     assert_eq!(said["method"], "notifications/progress", "{said}");
     let expected = json!({ "progressToken": "how far", "progress": 1.0, "message": "begun\n" });
     assert_eq!(said["params"], expected);
-    assert!(count_processes(&marker) > 0);
+    wait_until_runs(&marker, true);
     let params = json!({ "requestId": id, "reason": "no longer wanted" });
     server.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
     // The next answer belongs to the next request: the cancelled call is not answered.
     let read = server.call("read_file", &json!({ "path": "a.txt" }));
     assert_eq!(result_text(&read), "1| one\n2| two");
-    gone(&marker);
+    wait_until_runs(&marker, false);
 }
 
 #[test]
@@ -156,16 +156,7 @@ fn disconnect_leaves_no_process() {
     assert_eq!(server.next_message()["params"]["message"], "begun\n");
     let (code, err) = server.disconnect();
     assert_eq!((code, err.as_str()), (Some(0), ""));
-    gone(&marker);
-}
-
-/// Waits until no process has `marker` in its command line.
-fn gone(marker: &str) {
-    let until = std::time::Instant::now() + PATIENCE;
-    while count_processes(marker) > 0 {
-        assert!(std::time::Instant::now() < until, "{marker} is still there");
-        std::thread::yield_now();
-    }
+    wait_until_runs(&marker, false);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::server_process::{McpFixture, PATIENCE, file_mode, result_text, stateless_meta};
+use crate::server_process::{McpFixture, PATIENCE, file_mode, result_text, stateless_meta, wait_until_runs};
 
 const TOKEN: &str = "a-canary-that-must-not-appear-anywhere-0123456789";
 
@@ -351,11 +351,7 @@ fn a_client_that_hangs_up_gives_its_call_up() {
     .unwrap();
     let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("begun")));
-    assert!(crate::server_process::count_processes(&marker) > 0);
+    wait_until_runs(&marker, true);
     drop(lines);
-    let until = std::time::Instant::now() + PATIENCE;
-    while crate::server_process::count_processes(&marker) > 0 {
-        assert!(std::time::Instant::now() < until, "the command is still there");
-        std::thread::yield_now();
-    }
+    wait_until_runs(&marker, false);
 }

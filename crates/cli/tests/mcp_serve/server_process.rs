@@ -179,11 +179,22 @@ pub(crate) fn result_text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}"))
 }
 
-/// Counts the processes with `marker` in their command line.
-pub(crate) fn count_processes(marker: &str) -> usize {
+/// Waits until a process with `marker` in its command line runs, or until none does.
+///
+/// A process that `exec` is just replacing has no command line to read for a moment, so one look is not enough.
+pub(crate) fn wait_until_runs(marker: &str, expected: bool) {
+    let until = std::time::Instant::now() + PATIENCE;
+    while runs(marker) != expected {
+        assert!(std::time::Instant::now() < until, "{marker}: expected a running process: {expected}");
+        std::thread::yield_now();
+    }
+}
+
+/// Returns whether a process has `marker` in its command line.
+fn runs(marker: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-    let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
-    lines.filter(|line| line.windows(marker.len()).any(|part| part == marker.as_bytes())).count()
+    let mut lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+    lines.any(|line| line.windows(marker.len()).any(|part| part == marker.as_bytes()))
 }
 
 /// Returns the permission bits of a file.

@@ -7,7 +7,8 @@ use serde_json::json;
 use tool::ToolErrorKind;
 
 use crate::harness::{
-    CommandHarness, assert_none_left, output_text, processes_with_mark, python_path, unique_sleep_mark,
+    CommandHarness, assert_none_left, eventually, output_text, processes_with_mark, python_path,
+    unique_sleep_mark,
 };
 
 pub(crate) fn a_broken_pipe_ends_the_writer() {
@@ -99,7 +100,7 @@ pub(crate) fn writing_to_a_closed_stdin_says_what_to_do() {
     assert_eq!((answer.success, answer.facts.error), (false, Some(ToolErrorKind::BadArguments)));
     assert_snapshot!(bench.normalized(&answer), @"the arguments do not fit at `chars`: session 1000 cannot take it: its standard input is closed; start it with tty = true or stdin = true to type into it");
     // The process is still running.
-    assert_eq!(processes_with_mark(&mark).len(), 1);
+    eventually("the process", || processes_with_mark(&mark).len() == 1);
     let id = bench.start_background(&format!("sleep {mark}"), &json!({"stdin": true}));
     bench.call("write_stdin", &json!({"session_id": id, "close": true}));
     assert_snapshot!(bench.normalized(&bench.type_in(id, "hello\n")), @"the arguments do not fit at `chars`: session 1001 cannot take it: its standard input is closed; start it with tty = true or stdin = true to type into it");
