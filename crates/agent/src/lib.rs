@@ -38,7 +38,7 @@ pub use model_backend::{ModelBackend, ModelEventStream};
 pub use model_endpoint::ModelEndpoint;
 pub use otlp_collector::OtlpCollector;
 pub use recorder::JournalRecorder;
-pub use resume::{ResumedSession, call_from_entry, resume_from_records};
+pub use resume::{ResumedSession, recorded_output, recorded_tool_call, resume_from_timeline};
 pub use scripted_backend::{ScriptFault, ScriptedBackend, ScriptedTurn};
 pub use scripted_model_server::ScriptedModelServer;
 pub use search::{SearchEndpoint, SearchHit, SearchProvider, SearchQuery, WebSearchTool, parse_search_hits};

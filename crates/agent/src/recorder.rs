@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use engine::{CallEvent, CallObserver, Hook, HookDecision, HookResponse, PlannedCall};
 use journal::{
-    ImageDigest, Journal, JournalEntry, JournalFault, JournalPlanStep, McpToolRef, RecordedCallForm,
-    RecordedVerdict,
+    ImageDigest, Journal, JournalEntry, JournalFault, JournalPlanStep, McpToolRef, RecordedAnswer,
+    RecordedCall, RecordedCallForm, RecordedVerdict,
 };
 use parking_lot::Mutex;
 use policy::Effect;
@@ -69,15 +69,10 @@ impl JournalRecorder {
     /// # Errors
     /// If the entry was not written. The call must then not be made.
     pub fn record_client_call(&self, call: &ToolCall) -> Result<u64, JournalFault> {
-        let mut entry = call_entry(call);
-        if let JournalEntry::Call { form, .. } = &mut entry {
-            *form = if *form == RecordedCallForm::Custom {
-                RecordedCallForm::ClientText
-            } else {
-                RecordedCallForm::Client
-            };
-        }
-        self.write(&entry)
+        let mut recorded = recorded_call(call);
+        let is_text = recorded.form == RecordedCallForm::Custom;
+        recorded.form = if is_text { RecordedCallForm::ClientText } else { RecordedCallForm::Client };
+        self.write(&JournalEntry::Call(recorded))
     }
 
     /// Records the answer to a call.
@@ -230,6 +225,10 @@ fn describe_effect(effect: &Effect) -> String {
 
 /// Returns the journal entry of a call, before it starts.
 pub(crate) fn call_entry(call: &ToolCall) -> JournalEntry {
+    JournalEntry::Call(recorded_call(call))
+}
+
+fn recorded_call(call: &ToolCall) -> RecordedCall {
     let (form, remote) = match &call.payload {
         ToolPayload::Function { .. } => (RecordedCallForm::Function, None),
         ToolPayload::Custom { .. } => (RecordedCallForm::Custom, None),
@@ -242,7 +241,7 @@ pub(crate) fn call_entry(call: &ToolCall) -> JournalEntry {
         ToolPayload::Custom { input } => input.clone(),
         payload => payload.arguments().into_owned(),
     };
-    JournalEntry::Call { id: call.id.as_str().to_owned(), tool: call.name.clone(), form, arguments, remote }
+    RecordedCall { id: call.id.as_str().to_owned(), tool: call.name.clone(), form, arguments, remote }
 }
 
 /// Returns the journal entry of an answer.
@@ -252,7 +251,7 @@ pub(crate) fn answer_entry(call: &ToolCall, output: &ToolOutput) -> JournalEntry
         OutputItem::Image(image) => Some(hash_picture(image)),
         OutputItem::Text(_) => None,
     });
-    JournalEntry::Answered {
+    JournalEntry::Answered(RecordedAnswer {
         call: call.id.as_str().to_owned(),
         success: output.success,
         error: output.facts.error.map(|error| error.as_str().to_owned()),
@@ -260,7 +259,7 @@ pub(crate) fn answer_entry(call: &ToolCall, output: &ToolOutput) -> JournalEntry
         text: output.joined_text(),
         pictures: pictures.collect(),
         spilled: None,
-    }
+    })
 }
 
 /// Returns the SHA-256 hash and the length of an output file.

@@ -1,6 +1,9 @@
 //! Resumes a session: rebuilds the conversation from its journal.
 
-use journal::{JournalEntry, JournalRecord, McpToolRef, RecordedCallForm};
+use journal::{
+    JournalEntry, McpToolRef, RecordedAnswer, RecordedCall, RecordedCallForm, SessionTimeline,
+    TimelineAnswer, TimelineCall, TimelineEventKind,
+};
 use tool::{CallId, ToolCall, ToolOutput, ToolPayload};
 use wire::{AssistantTurn, Dialect};
 
@@ -43,13 +46,17 @@ impl ResumedSession {
 struct PartialRound {
     turn: Option<AssistantTurn>,
     calls: Vec<ToolCall>,
-    answers: Vec<(CallId, ToolOutput)>,
+    /// The answers, with the sequence numbers of their records.
+    answers: Vec<(u64, CallId, ToolOutput)>,
 }
 
 impl PartialRound {
     /// Returns the conversation piece, if the model said anything, and its unanswered calls.
     fn finish(self, dialect: Dialect) -> (Option<HistoryItem>, Vec<ToolCall>) {
-        let Self { turn, calls, answers } = self;
+        let Self { turn, calls, mut answers } = self;
+        // The model received them in the order in which they were given.
+        answers.sort_by_key(|(seq, ..)| *seq);
+        let answers: Vec<_> = answers.into_iter().map(|(_, call, output)| (call, output)).collect();
         // If the program died during the response, the journal has its calls only.
         let turn = turn.unwrap_or_else(|| AssistantTurn::from_calls(dialect, calls));
         let answered = |call: &&ToolCall| !answers.iter().any(|(id, _)| *id == call.id);
@@ -58,40 +65,24 @@ impl PartialRound {
     }
 }
 
-/// Rebuilds a session from `records`, to continue in `dialect`.
+/// Rebuilds a session from its timeline, to continue in `dialect`.
 ///
 /// # Errors
 /// If a recorded response cannot be parsed.
-pub fn resume_from_records(
-    records: &[JournalRecord],
+pub fn resume_from_timeline(
+    timeline: &SessionTimeline,
     dialect: Dialect,
 ) -> Result<ResumedSession, AgentFault> {
-    let mut replay = JournalReplay {
-        dialect,
-        items: Vec::new(),
-        lost_calls: Vec::new(),
-        round: PartialRound::default(),
-        client_calls: Vec::new(),
-    };
-    let (mut turn, mut unread_input) = (None, Vec::new());
-    for record in records {
-        match &record.entry {
-            JournalEntry::Added { text } => unread_input.push(text.clone()),
-            JournalEntry::Prompt { text, .. } => {
-                // Steering input is recorded as a prompt once the model reads it.
-                turn.get_or_insert(turn_id(record.seq));
-                if unread_input.first() == Some(text) {
-                    unread_input.remove(0);
-                }
-            }
-            JournalEntry::Turn { .. } => turn = None,
-            _ => {}
+    let mut rebuild =
+        ConversationRebuild { dialect, session: ResumedSession::default(), round: PartialRound::default() };
+    for event in &timeline.events {
+        match &event.kind {
+            TimelineEventKind::Call(call) => rebuild.add_call(call),
+            TimelineEventKind::Entry(entry) => rebuild.add_entry(entry, event.seq)?,
         }
-        replay.apply_entry(&record.entry)?;
     }
-    replay.close_round();
-    let JournalReplay { items, lost_calls, client_calls: abandoned, .. } = replay;
-    Ok(ResumedSession { items, lost_calls, abandoned, interrupted_turn: turn, unread_input })
+    rebuild.close_round();
+    Ok(rebuild.session)
 }
 
 /// Returns the id of the turn whose prompt is at line `number`.
@@ -99,39 +90,43 @@ pub(crate) fn turn_id(number: u64) -> String {
     format!("t{number}")
 }
 
-struct JournalReplay {
+struct ConversationRebuild {
     dialect: Dialect,
-    items: Vec<HistoryItem>,
-    lost_calls: Vec<ToolCall>,
+    session: ResumedSession,
     round: PartialRound,
-    /// Unanswered calls of client programs.
-    client_calls: Vec<ToolCall>,
 }
 
-impl JournalReplay {
-    /// Adds one entry. A request is sent only after every earlier call is answered, so any later entry that is no
-    /// answer belongs to the next round.
-    fn apply_entry(&mut self, entry: &JournalEntry) -> Result<(), AgentFault> {
+impl ConversationRebuild {
+    /// Adds a call with its answer. A request is sent only after every earlier call is answered, so a call after a
+    /// complete response belongs to the next round.
+    fn add_call(&mut self, call: &TimelineCall) {
+        let tool_call = recorded_tool_call(&call.call);
+        if call.call.form.is_of_client() {
+            if call.answer.is_none() {
+                self.session.abandoned.push(tool_call);
+            }
+            return;
+        }
+        if self.round.turn.is_some() {
+            self.close_round();
+        }
+        self.round.calls.push(tool_call);
+        if let Some(TimelineAnswer { seq, answer, .. }) = &call.answer {
+            self.round.answers.push((*seq, answer.call.as_str().into(), recorded_output(answer)));
+        }
+    }
+
+    fn add_entry(&mut self, entry: &JournalEntry, seq: u64) -> Result<(), AgentFault> {
         match entry {
             JournalEntry::Prompt { text, .. } => {
                 self.close_round();
-                self.items.push(HistoryItem::User { text: text.clone(), images: Vec::new() });
-            }
-            JournalEntry::Call { form: RecordedCallForm::Client | RecordedCallForm::ClientText, .. } => {
-                self.client_calls.extend(call_from_entry(entry));
-            }
-            JournalEntry::Answered { call, .. } if self.is_client_call(call) => {
-                self.client_calls.retain(|open| open.id.as_str() != call);
-            }
-            JournalEntry::Call { .. } => {
-                if self.round.turn.is_some() {
-                    self.close_round();
+                let ResumedSession { items, interrupted_turn, unread_input, .. } = &mut self.session;
+                items.push(HistoryItem::User { text: text.clone(), images: Vec::new() });
+                // Steering input is recorded as a prompt once the model reads it.
+                interrupted_turn.get_or_insert_with(|| turn_id(seq));
+                if unread_input.first() == Some(text) {
+                    unread_input.remove(0);
                 }
-                self.round.calls.extend(call_from_entry(entry));
-            }
-            JournalEntry::Answered { call, success, text, .. } => {
-                let output = if *success { ToolOutput::text(text) } else { ToolOutput::failure(text) };
-                self.round.answers.push((call.as_str().into(), output));
             }
             JournalEntry::Said { items, .. } => {
                 if self.round.turn.is_some() {
@@ -146,23 +141,27 @@ impl JournalReplay {
             JournalEntry::Compacted { summary, dropped } => {
                 self.close_round();
                 let dropped = usize::try_from(*dropped).unwrap_or(usize::MAX);
-                let kept = self.items.len().saturating_sub(dropped);
-                let mut history = ConversationHistory::new(self.dialect, std::mem::take(&mut self.items));
+                let items = std::mem::take(&mut self.session.items);
+                let kept = items.len().saturating_sub(dropped);
+                let mut history = ConversationHistory::new(self.dialect, items);
                 history.replace_with_summary(summary, kept);
-                self.items = history.into_items();
+                self.session.items = history.into_items();
             }
-            JournalEntry::Session { .. }
+            JournalEntry::Added { text } => self.session.unread_input.push(text.clone()),
+            JournalEntry::Turn { .. } => self.session.interrupted_turn = None,
+            // The conversation does not contain them, or they are about a call that does not exist.
+            JournalEntry::Session(_)
+            | JournalEntry::Call(_)
             | JournalEntry::Intent { .. }
             | JournalEntry::Verdict { .. }
             | JournalEntry::Asked { .. }
             | JournalEntry::Decided { .. }
             | JournalEntry::Attempt { .. }
+            | JournalEntry::Answered(_)
             | JournalEntry::Kept { .. }
             | JournalEntry::Plan { .. }
             | JournalEntry::Diff { .. }
-            | JournalEntry::Usage { .. }
-            | JournalEntry::Turn { .. }
-            | JournalEntry::Added { .. }
+            | JournalEntry::Usage(_)
             | JournalEntry::Agent { .. }
             | JournalEntry::Interrupted { .. }
             | JournalEntry::Notice { .. }
@@ -172,22 +171,23 @@ impl JournalReplay {
         Ok(())
     }
 
-    fn is_client_call(&self, call: &str) -> bool {
-        self.client_calls.iter().any(|open| open.id.as_str() == call)
-    }
-
     fn close_round(&mut self) {
         let (piece, lost) = std::mem::take(&mut self.round).finish(self.dialect);
-        self.items.extend(piece);
-        self.lost_calls.extend(lost);
+        self.session.items.extend(piece);
+        self.session.lost_calls.extend(lost);
     }
 }
 
-/// Returns the call in `entry`, if it is a call entry.
-pub fn call_from_entry(entry: &JournalEntry) -> Option<ToolCall> {
-    let JournalEntry::Call { id, tool, form, arguments, remote } = entry else { return None };
+/// Returns a recorded call as it was made.
+pub fn recorded_tool_call(call: &RecordedCall) -> ToolCall {
+    let RecordedCall { id, tool, form, arguments, remote } = call;
     let payload = call_payload(*form, arguments, remote.as_ref());
-    Some(ToolCall { id: id.as_str().into(), name: tool.clone(), payload })
+    ToolCall { id: id.as_str().into(), name: tool.clone(), payload }
+}
+
+/// Returns a recorded answer as it was given, without its images.
+pub fn recorded_output(answer: &RecordedAnswer) -> ToolOutput {
+    if answer.success { ToolOutput::text(&answer.text) } else { ToolOutput::failure(&answer.text) }
 }
 
 fn call_payload(form: RecordedCallForm, arguments: &str, remote: Option<&McpToolRef>) -> ToolPayload {
@@ -211,6 +211,8 @@ fn call_payload(form: RecordedCallForm, arguments: &str, remote: Option<&McpTool
 
 #[cfg(test)]
 mod tests {
+    use journal::JournalRecord;
+
     use super::*;
 
     fn record(entry: JournalEntry) -> JournalRecord {
@@ -219,11 +221,17 @@ mod tests {
 
     fn call(id: &str) -> JournalRecord {
         let (id, tool, arguments) = (id.to_owned(), "t".to_owned(), "{}".to_owned());
-        record(JournalEntry::Call { id, tool, form: RecordedCallForm::Function, arguments, remote: None })
+        record(JournalEntry::Call(RecordedCall {
+            id,
+            tool,
+            form: RecordedCallForm::Function,
+            arguments,
+            remote: None,
+        }))
     }
 
     fn answered(id: &str) -> JournalRecord {
-        record(JournalEntry::Answered {
+        record(JournalEntry::Answered(RecordedAnswer {
             call: id.to_owned(),
             success: true,
             error: None,
@@ -231,7 +239,7 @@ mod tests {
             text: "a".to_owned(),
             pictures: Vec::new(),
             spilled: None,
-        })
+        }))
     }
 
     fn said_record(ids: &[&str]) -> JournalRecord {
@@ -242,7 +250,13 @@ mod tests {
 
     fn of_client(id: &str) -> JournalRecord {
         let (id, tool, arguments) = (id.to_owned(), "t".to_owned(), "{}".to_owned());
-        record(JournalEntry::Call { id, tool, form: RecordedCallForm::Client, arguments, remote: None })
+        record(JournalEntry::Call(RecordedCall {
+            id,
+            tool,
+            form: RecordedCallForm::Client,
+            arguments,
+            remote: None,
+        }))
     }
 
     #[test]
@@ -257,8 +271,13 @@ mod tests {
             of_client("y"),
         ];
         assert_eq!(shape(&records), ("u 1/1".to_owned(), 0));
-        let resumed = resume_from_records(&records, Dialect::Chat).unwrap();
+        let resumed = resume(&records);
         assert_eq!(resumed.abandoned.iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["y"]);
+    }
+
+    fn resume(records: &[JournalRecord]) -> ResumedSession {
+        let records = records.iter().cloned().zip(1..).map(|(record, seq)| JournalRecord { seq, ..record });
+        resume_from_timeline(&SessionTimeline::from_records(records), Dialect::Chat).unwrap()
     }
 
     fn prompt() -> JournalRecord {
@@ -267,7 +286,7 @@ mod tests {
 
     /// `u` for a user message, and for each round the number of answers and of calls.
     fn shape(records: &[JournalRecord]) -> (String, usize) {
-        let resumed = resume_from_records(records, Dialect::Chat).unwrap();
+        let resumed = resume(records);
         let piece = |piece: &HistoryItem| match piece {
             HistoryItem::User { .. } => "u".to_owned(),
             HistoryItem::Summary { .. } => "s".to_owned(),

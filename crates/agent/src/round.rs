@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use engine::{AnsweredCall, ToolCallRuntime};
 use futures_util::{FutureExt, StreamExt};
-use journal::JournalEntry;
+use journal::{JournalEntry, RequestUsage};
 use tool::{CallId, ToolErrorKind, ToolOutput};
 use wire::{ModelStreamEvent, ResponseEnd, StreamDecoder, TokenUsage};
 
@@ -176,13 +176,13 @@ impl AgentSession {
         took: std::time::Duration,
     ) -> Result<(), AgentFault> {
         self.setup.observer.on_session_event(SessionEvent::Responded { usage, took });
-        self.write_entry(&JournalEntry::Usage {
+        self.write_entry(&JournalEntry::Usage(RequestUsage {
             input_tokens: usage.input,
             cached_tokens: usage.cached,
             output_tokens: usage.output,
             request_bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
             model_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        })?;
+        }))?;
         Ok(())
     }
 }

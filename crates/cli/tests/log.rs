@@ -8,7 +8,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use insta::assert_snapshot;
-use journal::{Journal, JournalEntry, RecordedCallForm, RecordedVerdict, Redactor, SessionId};
+use journal::{
+    Journal, JournalEntry, RecordedAnswer, RecordedCall, RecordedCallForm, RecordedVerdict, Redactor,
+    SessionId, SessionSettings,
+};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -49,7 +52,7 @@ impl JournalFixture {
 
 fn session(cwd: &str) -> JournalEntry {
     let text = |text: &str| text.to_owned();
-    JournalEntry::Session {
+    JournalEntry::Session(SessionSettings {
         version: text("0.1.0"),
         cwd: text(cwd),
         model: text("gpt-5"),
@@ -57,7 +60,7 @@ fn session(cwd: &str) -> JournalEntry {
         sandbox: text("read-only"),
         approval: text("on-request"),
         resumed: false,
-    }
+    })
 }
 
 fn prompt(text: &str) -> JournalEntry {
@@ -68,19 +71,19 @@ fn prompt(text: &str) -> JournalEntry {
 fn call(id: &str, text: &str) -> Vec<JournalEntry> {
     let (call, text) = (|| id.to_owned(), || text.to_owned());
     vec![
-        JournalEntry::Call {
+        JournalEntry::Call(RecordedCall {
             id: call(),
             tool: text(),
             form: RecordedCallForm::Custom,
             arguments: text(),
             remote: None,
-        },
+        }),
         JournalEntry::Intent { call: call(), effects: vec![text()] },
         JournalEntry::Verdict { call: call(), verdict: RecordedVerdict::Ask, why: vec![text()], by: text() },
         JournalEntry::Asked { call: call(), why: vec![text()] },
         JournalEntry::Decided { call: call(), decision: text(), by: text() },
         JournalEntry::Attempt { call: call(), number: 1, enforcement: text() },
-        JournalEntry::Answered {
+        JournalEntry::Answered(RecordedAnswer {
             call: call(),
             success: false,
             error: Some(text()),
@@ -88,7 +91,7 @@ fn call(id: &str, text: &str) -> Vec<JournalEntry> {
             text: text(),
             pictures: Vec::new(),
             spilled: Some(journal::SpilledOutput { path: text(), sha256: text(), bytes: 9 }),
-        },
+        }),
     ]
 }
 

@@ -4,7 +4,9 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use toolgate_journal::{Journal, JournalEntry, JournalFault, Redactor, SessionId, verify_journal};
+use toolgate_journal::{
+    Journal, JournalEntry, JournalFault, RecordedAnswer, Redactor, SessionId, verify_journal,
+};
 
 const WRITES: usize = 20_000;
 
@@ -37,7 +39,7 @@ fn main() -> Result<(), JournalFault> {
 }
 
 fn answer(text: String) -> JournalEntry {
-    JournalEntry::Answered {
+    JournalEntry::Answered(RecordedAnswer {
         call: "call_1".to_owned(),
         success: true,
         error: None,
@@ -45,5 +47,5 @@ fn answer(text: String) -> JournalEntry {
         text,
         pictures: Vec::new(),
         spilled: None,
-    }
+    })
 }

@@ -8,22 +8,7 @@ use serde_json::Value;
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum JournalEntry {
     /// A session starts or resumes.
-    Session {
-        /// The version of the program that writes.
-        version: String,
-        /// The working directory.
-        cwd: String,
-        /// The model name.
-        model: String,
-        /// The dialect of the model API.
-        wire: String,
-        /// The sandbox mode of commands.
-        sandbox: String,
-        /// The approval policy.
-        approval: String,
-        /// Set if the session resumes an earlier one.
-        resumed: bool,
-    },
+    Session(SessionSettings),
     /// The user sent a message.
     Prompt {
         /// The text.
@@ -40,19 +25,7 @@ pub enum JournalEntry {
         items: Vec<Value>,
     },
     /// The model called a tool.
-    Call {
-        /// The call id that the model chose.
-        id: String,
-        /// The tool name that the model used.
-        tool: String,
-        /// The form of the call.
-        form: RecordedCallForm,
-        /// The raw arguments.
-        arguments: String,
-        /// The MCP tool, if the tool belongs to a server.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        remote: Option<McpToolRef>,
-    },
+    Call(RecordedCall),
     /// The intent of a call, before it runs.
     Intent {
         /// The call's id.
@@ -97,25 +70,7 @@ pub enum JournalEntry {
         enforcement: String,
     },
     /// The answer to a call, as the model receives it.
-    Answered {
-        /// The call's id.
-        call: String,
-        /// Set if the call succeeded.
-        success: bool,
-        /// The kind of error, if the call failed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        error: Option<String>,
-        /// The duration in milliseconds.
-        took_ms: u64,
-        /// The text of the answer.
-        text: String,
-        /// The images of the answer.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        pictures: Vec<ImageDigest>,
-        /// The file with the complete output, if the answer was truncated.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        spilled: Option<SpilledOutput>,
-    },
+    Answered(RecordedAnswer),
     /// The complete output of a call whose answer was truncated, written after the output was read to its end.
     Kept {
         /// The call's id.
@@ -138,18 +93,7 @@ pub enum JournalEntry {
         text: String,
     },
     /// The cost of a request to the model.
-    Usage {
-        /// Input tokens.
-        input_tokens: u64,
-        /// Input tokens that came from the cache.
-        cached_tokens: u64,
-        /// Output tokens.
-        output_tokens: u64,
-        /// Bytes of the request.
-        request_bytes: u64,
-        /// The duration of the model's response in milliseconds.
-        model_ms: u64,
-    },
+    Usage(RequestUsage),
     /// The conversation was compacted.
     Compacted {
         /// The summary that replaces the dropped items.
@@ -197,6 +141,102 @@ pub enum JournalEntry {
     /// An entry of a newer program. It can be read but not written.
     #[serde(untagged)]
     Unknown(Value),
+}
+
+/// The settings with which a session starts or resumes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionSettings {
+    /// The version of the program that writes.
+    pub version: String,
+    /// The working directory.
+    pub cwd: String,
+    /// The model name.
+    pub model: String,
+    /// The dialect of the model API.
+    pub wire: String,
+    /// The sandbox mode of commands.
+    pub sandbox: String,
+    /// The approval policy.
+    pub approval: String,
+    /// Set if the session resumes an earlier one.
+    pub resumed: bool,
+}
+
+/// A tool call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedCall {
+    /// The call id that the model chose.
+    pub id: String,
+    /// The tool name that the model used.
+    pub tool: String,
+    /// The form of the call.
+    pub form: RecordedCallForm,
+    /// The raw arguments.
+    pub arguments: String,
+    /// The MCP tool, if the tool belongs to a server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<McpToolRef>,
+}
+
+/// The answer to a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedAnswer {
+    /// The call's id.
+    pub call: String,
+    /// Set if the call succeeded.
+    pub success: bool,
+    /// The kind of error, if the call failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The duration in milliseconds.
+    pub took_ms: u64,
+    /// The text of the answer.
+    pub text: String,
+    /// The images of the answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<ImageDigest>,
+    /// The file with the complete output, if the answer was truncated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spilled: Option<SpilledOutput>,
+}
+
+/// The cost of a request to the model, or of several.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestUsage {
+    /// Input tokens.
+    pub input_tokens: u64,
+    /// Input tokens that came from the cache.
+    pub cached_tokens: u64,
+    /// Output tokens.
+    pub output_tokens: u64,
+    /// Bytes of the request.
+    pub request_bytes: u64,
+    /// The duration of the model's response in milliseconds.
+    pub model_ms: u64,
+}
+
+impl RequestUsage {
+    /// Adds the usage of another request.
+    pub fn add(&mut self, other: &Self) {
+        let Self { input_tokens, cached_tokens, output_tokens, request_bytes, model_ms } = other;
+        for (sum, more) in [
+            (&mut self.input_tokens, input_tokens),
+            (&mut self.cached_tokens, cached_tokens),
+            (&mut self.output_tokens, output_tokens),
+            (&mut self.request_bytes, request_bytes),
+            (&mut self.model_ms, model_ms),
+        ] {
+            *sum = sum.saturating_add(*more);
+        }
+    }
+}
+
+impl RecordedAnswer {
+    /// Returns the kind of error; `None` if the call succeeded.
+    #[must_use]
+    pub fn error_kind(&self) -> Option<&str> {
+        if self.success { None } else { Some(self.error.as_deref().unwrap_or("unsuccessful")) }
+    }
 }
 
 /// An image, identified by its hash: the journal does not contain its bytes.
@@ -255,6 +295,14 @@ pub enum RecordedCallForm {
     Client,
     /// A call by a client program, with free text.
     ClientText,
+}
+
+impl RecordedCallForm {
+    /// Reports whether a client program made the call, not the model.
+    #[must_use]
+    pub fn is_of_client(self) -> bool {
+        matches!(self, Self::Client | Self::ClientText)
+    }
 }
 
 /// The verdict of the policy on an intent.

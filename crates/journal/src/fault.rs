@@ -90,6 +90,18 @@ pub enum JournalFault {
     },
 }
 
+impl JournalFault {
+    /// Describes the error without the path of the journal, which the caller has shown.
+    #[must_use]
+    pub fn without_path(&self) -> String {
+        match self {
+            Self::Broken { broken, .. } => broken.to_string(),
+            Self::Unusable { source, .. } => format!("it cannot be read: {source}"),
+            fault => fault.to_string(),
+        }
+    }
+}
+
 /// Maximum number of session ids that an error message lists.
 const MAX_LISTED_SESSIONS: usize = 8;
 

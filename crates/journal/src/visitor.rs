@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use crate::entry::{ImageDigest, JournalEntry, JournalPlanStep, McpToolRef, SpilledOutput};
+use crate::entry::{
+    ImageDigest, JournalEntry, JournalPlanStep, McpToolRef, RecordedAnswer, RecordedCall, SessionSettings,
+    SpilledOutput,
+};
 
 /// A visitor that changes the texts of an entry.
 pub(crate) trait EntryVisitor {
@@ -18,10 +21,11 @@ pub(crate) trait EntryVisitor {
     fn visit_list<T>(&mut self, list: &mut Vec<T>);
 }
 
-/// Passes every text of `entry` to `walker`. All fields are listed here, so that none is forgotten.
+/// Passes every text of `entry` to `visitor`. All fields are listed here, so that none is forgotten.
 pub(crate) fn visit_entry(entry: &mut JournalEntry, visitor: &mut impl EntryVisitor) {
     match entry {
-        JournalEntry::Session { version, cwd, model, wire, sandbox, approval, resumed: _ } => {
+        JournalEntry::Session(settings) => {
+            let SessionSettings { version, cwd, model, wire, sandbox, approval, resumed: _ } = settings;
             visit_texts([version, cwd, model, wire, sandbox, approval], visitor);
         }
         JournalEntry::Prompt { text, images } => {
@@ -33,7 +37,7 @@ pub(crate) fn visit_entry(entry: &mut JournalEntry, visitor: &mut impl EntryVisi
             visitor.visit_list(items);
             items.iter_mut().for_each(|item| visitor.visit_value(item));
         }
-        JournalEntry::Call { id, tool, form: _, arguments, remote } => {
+        JournalEntry::Call(RecordedCall { id, tool, form: _, arguments, remote }) => {
             visitor.visit_id(id);
             visit_texts([tool, arguments], visitor);
             remote.iter_mut().for_each(|McpToolRef { server, tool }| visit_texts([server, tool], visitor));
@@ -50,14 +54,7 @@ pub(crate) fn visit_entry(entry: &mut JournalEntry, visitor: &mut impl EntryVisi
         }
         JournalEntry::Decided { call, decision, by } => visit_call(call, [decision, by], visitor),
         JournalEntry::Attempt { call, number: _, enforcement } => visit_call(call, [enforcement], visitor),
-        JournalEntry::Answered { call, success: _, error, took_ms: _, text, pictures: images, spilled } => {
-            visit_call(call, [text], visitor);
-            visit_texts(error, visitor);
-            visit_images(images, visitor);
-            spilled
-                .iter_mut()
-                .for_each(|SpilledOutput { path, sha256, bytes: _ }| visit_texts([path, sha256], visitor));
-        }
+        JournalEntry::Answered(answer) => visit_answer(answer, visitor),
         JournalEntry::Kept { call, path, sha256, bytes: _ } => visit_call(call, [path, sha256], visitor),
         JournalEntry::Plan { steps } => {
             visitor.visit_list(steps);
@@ -71,7 +68,7 @@ pub(crate) fn visit_entry(entry: &mut JournalEntry, visitor: &mut impl EntryVisi
             visit_texts([id, ended], visitor);
             visit_texts(detail, visitor);
         }
-        JournalEntry::Usage { .. } => {}
+        JournalEntry::Usage(_) => {}
         JournalEntry::Compacted { summary: text, dropped: _ }
         | JournalEntry::Diff { text }
         | JournalEntry::Interrupted { why: text }
@@ -79,6 +76,15 @@ pub(crate) fn visit_entry(entry: &mut JournalEntry, visitor: &mut impl EntryVisi
         | JournalEntry::End { why: text } => visitor.visit_text(text),
         JournalEntry::Unknown(value) => visitor.visit_value(value),
     }
+}
+
+fn visit_answer(answer: &mut RecordedAnswer, visitor: &mut impl EntryVisitor) {
+    let RecordedAnswer { call, success: _, error, took_ms: _, text, pictures, spilled } = answer;
+    visit_call(call, [text], visitor);
+    visit_texts(error, visitor);
+    visit_images(pictures, visitor);
+    let spilled = spilled.iter_mut();
+    spilled.for_each(|SpilledOutput { path, sha256, bytes: _ }| visit_texts([path, sha256], visitor));
 }
 
 fn visit_call<const N: usize>(call: &mut String, others: [&mut String; N], visitor: &mut impl EntryVisitor) {

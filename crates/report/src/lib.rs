@@ -1,4 +1,4 @@
-//! Reports on recorded sessions: timeline, text, HTML page, statistics, replay and OTLP export.
+//! Reports on recorded sessions: text, HTML page, statistics, replay and OTLP export.
 
 pub mod format_amount;
 #[cfg(feature = "otlp")]
@@ -8,13 +8,9 @@ pub mod replay;
 pub mod resolve_session;
 #[cfg(test)]
 mod sample_session;
-mod session_clock;
 pub mod session_list;
 pub mod session_text;
 pub mod stats;
 mod text_layout;
-pub mod timeline;
-mod timeline_builder;
-pub mod truncate;
 pub mod verify_result;
 mod wait_spans;

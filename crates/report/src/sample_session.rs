@@ -1,28 +1,18 @@
 //! A sample session for tests, with given timestamps instead of the clock's.
 
 use journal::{
-    JournalEntry, JournalPlanStep as PlanStep, JournalRecord, McpToolRef, RecordedCallForm, RecordedVerdict,
+    JournalEntry, JournalPlanStep as PlanStep, JournalRecord, McpToolRef, RecordedAnswer, RecordedCall,
+    RecordedCallForm, RecordedVerdict, RequestUsage, SessionSettings, SessionTimeline,
 };
 use serde_json::json;
 
-use super::timeline::{JournalEnding, SessionTimeline};
-use super::timeline_builder::TimelineBuilder;
-use super::truncate::TextTruncator;
-
 /// Builds a timeline from entries and their milliseconds after the beginning.
 pub(crate) fn build_timeline(entries: Vec<(u64, JournalEntry)>) -> SessionTimeline {
-    let mut builder = TimelineBuilder::new(TextTruncator::for_reading());
-    build_records(entries).iter().for_each(|record| builder.add_record(record));
-    builder.finish(JournalEnding::Whole)
-}
-
-/// Builds journal records from entries.
-pub(crate) fn build_records(entries: Vec<(u64, JournalEntry)>) -> Vec<JournalRecord> {
     let record = |((after, entry), seq): ((u64, JournalEntry), u64)| {
         let at = format!("2026-11-16T21:{:02}:{:02}.{:03}Z", after / 60_000, after / 1000 % 60, after % 1000);
         JournalRecord { seq, at, entry, hash: String::new() }
     };
-    entries.into_iter().zip(1..).map(record).collect()
+    SessionTimeline::from_records(entries.into_iter().zip(1..).map(record))
 }
 
 fn text(text: &str) -> String {
@@ -30,17 +20,17 @@ fn text(text: &str) -> String {
 }
 
 pub(crate) fn call_entry(id: &str, tool: &str, arguments: &str) -> JournalEntry {
-    JournalEntry::Call {
+    JournalEntry::Call(RecordedCall {
         id: text(id),
         tool: text(tool),
         form: RecordedCallForm::Function,
         arguments: text(arguments),
         remote: None,
-    }
+    })
 }
 
 pub(crate) fn answered_entry(id: &str, error: Option<&str>, took_ms: u64, answer: &str) -> JournalEntry {
-    JournalEntry::Answered {
+    JournalEntry::Answered(RecordedAnswer {
         call: text(id),
         success: error.is_none(),
         error: error.map(text),
@@ -48,17 +38,17 @@ pub(crate) fn answered_entry(id: &str, error: Option<&str>, took_ms: u64, answer
         text: text(answer),
         pictures: Vec::new(),
         spilled: None,
-    }
+    })
 }
 
 fn usage(input_tokens: u64, model_ms: u64) -> JournalEntry {
-    JournalEntry::Usage {
+    JournalEntry::Usage(RequestUsage {
         input_tokens,
         cached_tokens: input_tokens / 2,
         output_tokens: 96,
         request_bytes: 9100,
         model_ms,
-    }
+    })
 }
 
 fn said_entry(words: &str) -> JournalEntry {
@@ -69,7 +59,7 @@ fn said_entry(words: &str) -> JournalEntry {
 pub(crate) fn sample_entries() -> Vec<(u64, JournalEntry)> {
     let c1 = || text("c1");
     let remote = Some(McpToolRef { server: text("git"), tool: text("log") });
-    let session = JournalEntry::Session {
+    let session = JournalEntry::Session(SessionSettings {
         version: text("0.1.0"),
         cwd: text("/work"),
         model: text("gpt-5"),
@@ -77,7 +67,7 @@ pub(crate) fn sample_entries() -> Vec<(u64, JournalEntry)> {
         sandbox: text("workspace-write"),
         approval: text("on-request"),
         resumed: false,
-    };
+    });
     let step = |step: &str, status: &str| PlanStep { step: text(step), status: text(status) };
     vec![
         (0, session),
@@ -86,13 +76,13 @@ pub(crate) fn sample_entries() -> Vec<(u64, JournalEntry)> {
         (2000, said_entry("I look at the log first.")),
         (
             2100,
-            JournalEntry::Call {
+            JournalEntry::Call(RecordedCall {
                 id: c1(),
                 tool: text("git__log"),
                 form: RecordedCallForm::Mcp,
                 arguments: text("{\"n\":3}"),
                 remote,
-            },
+            }),
         ),
         (2100, call_entry("c2", "read_file", "{\"path\":\"src/lib.rs\"}")),
         (2200, JournalEntry::Intent { call: c1(), effects: vec![text("calls `log` of the server `git`")] }),

@@ -1,15 +1,14 @@
 //! Formats a session as text for a terminal.
 
 use anstyle::{AnsiColor, Style};
-use journal::RecordedVerdict;
+use journal::{
+    EventTime, JournalEnding, JournalEntry, McpToolRef, RecordedAnswer, RecordedVerdict, RequestUsage,
+    SessionSettings, SessionTimeline, TimelineCall, TimelineEvent, TimelineEventKind, TimelineQuestion,
+};
+use toolgate::wire::{TranscriptItem, transcript_items};
 
 use super::text_layout::TextLayout;
 use crate::format_amount;
-use crate::timeline::{
-    JournalEnding, ModelSpeech, RequestUsage, SessionSettings, SessionTimeline, TimelineAnswer, TimelineCall,
-    TimelineEvent, TimelineEventKind, TimelineQuestion,
-};
-use crate::truncate::TextExcerpt;
 use crate::wait_spans::{WaitKind, total_wait, wait_spans};
 use terminal::{FAINT, NAME};
 
@@ -17,6 +16,8 @@ use terminal::{FAINT, NAME};
 const MAX_MESSAGE_LINES: usize = 60;
 const MAX_ANSWER_LINES: usize = 8;
 const MAX_DIFF_LINES: usize = 200;
+/// Maximum sentences shown of a list.
+const MAX_LISTED: usize = 10;
 
 const PLAIN: Style = Style::new();
 const USER_STYLE: Style = AnsiColor::Cyan.on_default().bold();
@@ -48,7 +49,7 @@ pub fn summary(timeline: &SessionTimeline) -> String {
     format!(
         "{} UTC, {} of work, {}, {}",
         format_amount::format_minute(&timeline.started),
-        format_amount::format_duration(timeline.duration_ms),
+        format_amount::format_duration(timeline.end.after_ms),
         format_amount::pluralize(prompts, "prompt"),
         format_amount::pluralize(calls, "call")
     )
@@ -75,65 +76,130 @@ pub(crate) fn ending_problem(ending: &JournalEnding) -> Option<String> {
             torn.line,
             format_amount::format_bytes(torn.bytes)
         )),
-        JournalEnding::Broken(why) => Some(format!("the rest was changed after it was written: {why}")),
+        JournalEnding::Broken(fault) => {
+            Some(format!("the rest was changed after it was written: {}", fault.without_path()))
+        }
         JournalEnding::TooLong => Some("there is more than can be shown; --json has it".to_owned()),
     }
 }
 
 fn render_event(layout: &mut TextLayout, event: &TimelineEvent) {
-    let head = |text: &str| format!("{:>10}  {text}", format_amount::format_duration(event.after));
+    let head = |text: &str| format!("{:>10}  {text}", format_amount::format_duration(event.time.after_ms));
     match &event.kind {
-        TimelineEventKind::Session(setting) => layout.line("", &head(&settings_line(setting)), FAINT),
-        TimelineEventKind::Prompt { text, images } => {
-            let images =
-                (*images > 0).then(|| format!(" ({})", format_amount::pluralize(*images as u64, "image")));
-            layout.blank_line();
-            render_quoted(layout, &head(&format!("you{}", images.unwrap_or_default())), USER_STYLE, text);
-        }
-        TimelineEventKind::Message(speeches) => speeches.iter().for_each(|speech| match speech {
-            ModelSpeech::Text(text) => render_quoted(layout, &head("model"), NAME, text),
-            ModelSpeech::Thought(text) => render_quoted(layout, &head("model, to itself"), FAINT, text),
-            ModelSpeech::Other(kind) => layout.line("", &head(&format!("model: {kind}")), FAINT),
-        }),
         TimelineEventKind::Call(call) => {
-            layout.line("", &head(&format!("{}  {}", call.tool, call.arguments.text)), PLAIN.bold());
-            render_call(layout, call, event.after);
+            let title = format!("{}  {}", call.call.tool, call.call.arguments);
+            layout.line("", &head(&title), PLAIN.bold());
+            render_call(layout, call, event.time);
         }
-        TimelineEventKind::Plan(steps) => {
+        TimelineEventKind::Entry(entry) => render_entry(layout, entry, event.omitted_bytes, head),
+    }
+}
+
+fn render_entry(
+    layout: &mut TextLayout,
+    entry: &JournalEntry,
+    omitted_bytes: usize,
+    head: impl Fn(&str) -> String,
+) {
+    match entry {
+        JournalEntry::Prompt { text, images } => {
+            let images = pluralize_some(images.len(), "image").map(|count| format!(" ({count})"));
+            layout.blank_line();
+            let head = head(&format!("you{}", images.unwrap_or_default()));
+            render_quoted(layout, &head, USER_STYLE, (text, omitted_bytes));
+        }
+        // The calls of a message have events of their own.
+        JournalEntry::Said { items, .. } => transcript_items(items).iter().for_each(|item| match item {
+            TranscriptItem::Text(text) => render_quoted(layout, &head("model"), NAME, (text, 0)),
+            TranscriptItem::Thought(text) => {
+                render_quoted(layout, &head("model, to itself"), FAINT, (text, 0));
+            }
+            TranscriptItem::Other(kind) => layout.line("", &head(&format!("model: {kind}")), FAINT),
+        }),
+        JournalEntry::Plan { steps } => {
             layout.line("", &head("plan"), NAME);
             for step in steps {
-                layout.line(INDENT, &format!("{} {}", step_mark(&step.status), step.step.text), PLAIN);
+                layout.line(INDENT, &format!("{} {}", step_mark(&step.status), step.step), PLAIN);
             }
         }
-        TimelineEventKind::Diff(text) => {
+        JournalEntry::Diff { text } => {
             layout.line("", &head("changed"), NAME);
-            layout.quote(INDENT, text, MAX_DIFF_LINES, diff_line_style);
+            layout.quote(INDENT, (text, omitted_bytes), MAX_DIFF_LINES, diff_line_style);
         }
-        TimelineEventKind::Usage(usage) => {
-            let took = format_amount::format_duration(usage.millis);
-            layout.line("", &head(&format!("model answered after {took}: {}", token_usage(usage))), FAINT);
+        JournalEntry::Notice { text } => {
+            render_quoted(layout, &head("notice"), FAINT, (text, omitted_bytes));
         }
-        TimelineEventKind::Compacted { summary, dropped } => {
-            let shortened = format!("shortened by {}", format_amount::pluralize(*dropped, "item"));
-            render_quoted(layout, &head(&shortened), FAINT, summary);
-        }
-        TimelineEventKind::Interrupted(why) => {
-            layout.line("", &head(&format!("interrupted: {}", why.text)), ERROR_STYLE);
-        }
-        TimelineEventKind::Notice(text) => render_quoted(layout, &head("notice"), FAINT, text),
-        TimelineEventKind::End(why) => layout.line("", &head(&format!("end: {}", why.text)), FAINT),
-        TimelineEventKind::OrphanRecord { kind, call } => {
-            layout.line("", &head(&format!("`{kind}` of no call: {call}")), ERROR_STYLE);
-        }
-        TimelineEventKind::UnknownRecord(kind) => {
-            layout.line("", &head(&format!("`{kind}`, which is not known here")), FAINT);
+        entry => {
+            let Some(sentence) = entry_sentence(entry) else { return };
+            layout.line("", &head(&sentence), if is_problem(entry) { ERROR_STYLE } else { FAINT });
+            if let JournalEntry::Compacted { summary, .. } = entry {
+                layout.quote(INDENT, (summary, omitted_bytes), MAX_MESSAGE_LINES, |_| PLAIN);
+            }
         }
     }
 }
 
-fn render_quoted(layout: &mut TextLayout, head: &str, style: Style, text: &TextExcerpt) {
+fn render_quoted(layout: &mut TextLayout, head: &str, style: Style, quoted: (&str, usize)) {
     layout.line("", head, style);
-    layout.quote(INDENT, text, MAX_MESSAGE_LINES, |_| PLAIN);
+    layout.quote(INDENT, quoted, MAX_MESSAGE_LINES, |_| PLAIN);
+}
+
+/// Formats a count in words; `None` for zero.
+pub(crate) fn pluralize_some(count: usize, word: &str) -> Option<String> {
+    (count > 0).then(|| format_amount::pluralize(count as u64, word))
+}
+
+/// Describes an entry in one sentence. Returns `None` for an entry that is shown as a text of its own, or whose fact
+/// another entry shows.
+pub(crate) fn entry_sentence(entry: &JournalEntry) -> Option<String> {
+    let stray = |kind: &str, call: &str| format!("`{kind}` of no call: {call}");
+    Some(match entry {
+        JournalEntry::Session(settings) => settings_line(settings),
+        JournalEntry::Usage(usage) => {
+            let took = format_amount::format_duration(usage.model_ms);
+            format!("model answered after {took}: {}", token_usage(usage))
+        }
+        JournalEntry::Compacted { dropped, .. } => {
+            format!("shortened by {}", format_amount::pluralize(*dropped, "item"))
+        }
+        JournalEntry::Kept { call, path, sha256, bytes } => {
+            format!("all {bytes} bytes that call {call} wrote are in {path}, SHA-256 {sha256}")
+        }
+        JournalEntry::Agent { path, of } => format!("the agent {path} of {of}"),
+        JournalEntry::Interrupted { why } => format!("interrupted: {why}"),
+        JournalEntry::End { why } => format!("end: {why}"),
+        JournalEntry::Intent { call, .. } => stray("intent", call),
+        JournalEntry::Verdict { call, .. } => stray("verdict", call),
+        JournalEntry::Asked { call, .. } => stray("asked", call),
+        JournalEntry::Decided { call, .. } => stray("decided", call),
+        JournalEntry::Attempt { call, .. } => stray("attempt", call),
+        JournalEntry::Answered(answer) => stray("answered", &answer.call),
+        JournalEntry::Unknown(value) => {
+            format!("`{}`, which is not known here", value["kind"].as_str().unwrap_or("?"))
+        }
+        JournalEntry::Prompt { .. }
+        | JournalEntry::Said { .. }
+        | JournalEntry::Plan { .. }
+        | JournalEntry::Diff { .. }
+        | JournalEntry::Notice { .. }
+        | JournalEntry::Call(_)
+        | JournalEntry::Turn { .. }
+        | JournalEntry::Added { .. } => return None,
+    })
+}
+
+/// Reports whether an entry is an interruption, or about a call that does not exist.
+pub(crate) fn is_problem(entry: &JournalEntry) -> bool {
+    match entry {
+        JournalEntry::Interrupted { .. }
+        | JournalEntry::Intent { .. }
+        | JournalEntry::Verdict { .. }
+        | JournalEntry::Asked { .. }
+        | JournalEntry::Decided { .. }
+        | JournalEntry::Attempt { .. }
+        | JournalEntry::Answered(_) => true,
+        _ => false,
+    }
 }
 
 /// Describes the settings that a session began with.
@@ -141,81 +207,88 @@ pub(crate) fn settings_line(setting: &SessionSettings) -> String {
     let SessionSettings { version, cwd, model, wire, sandbox, approval, resumed } = setting;
     let begins = if *resumed { "goes on" } else { "begins" };
     format!(
-        "{begins} in {}: {model} over {wire}, sandbox {sandbox}, approval {approval}, toolgate {version}",
-        cwd.text
+        "{begins} in {cwd}: {model} over {wire}, sandbox {sandbox}, approval {approval}, toolgate {version}"
     )
 }
 
 /// Formats the token usage of requests.
 pub(crate) fn token_usage(usage: &RequestUsage) -> String {
-    let [input, cached, output] = [usage.input, usage.cached, usage.output].map(format_amount::format_count);
+    let [input, cached, output] =
+        [usage.input_tokens, usage.cached_tokens, usage.output_tokens].map(format_amount::format_count);
     format!(
         "{input} tokens in ({cached} cached), {output} out, {} sent",
-        format_amount::format_bytes(usage.bytes)
+        format_amount::format_bytes(usage.request_bytes)
     )
 }
 
 /// Describes the course of a call before its answer: effects, verdicts, questions and attempts.
 pub(crate) fn call_sentences(call: &TimelineCall) -> Vec<String> {
-    let joined = |why: &[TextExcerpt]| why.iter().map(|why| why.text.as_str()).collect::<Vec<_>>().join("; ");
-    let mut lines = Vec::new();
-    lines.extend(call.remote.as_ref().map(|(server, tool)| format!("`{tool}` of the server `{server}`")));
-    lines.extend(call.effects.iter().map(|effect| effect.text.clone()));
-    for verdict in &call.decisions.verdicts {
+    let remote = call.call.remote.as_ref();
+    let remote = remote.map(|McpToolRef { server, tool }| format!("`{tool}` of the server `{server}`"));
+    let mut lines: Vec<String> = remote.into_iter().chain(first_listed(&call.effects)).collect();
+    for verdict in &call.verdicts {
         let word = match verdict.verdict {
             RecordedVerdict::Allow => "allowed",
             RecordedVerdict::Ask => "to be asked",
             RecordedVerdict::Forbid => "forbidden",
         };
-        let why = joined(&verdict.why);
+        let why = first_listed(&verdict.why).join("; ");
         let why = if why.is_empty() { why } else { format!(": {why}") };
         lines.push(format!("{word} by {}{why}", verdict.by));
     }
-    for TimelineQuestion { why, asked, decision } in &call.decisions.questions {
-        let why = if why.is_empty() { String::new() } else { format!(" ({})", joined(why)) };
+    for TimelineQuestion { why, asked, decision, .. } in &call.questions {
+        let why = if why.is_empty() { String::new() } else { format!(" ({})", first_listed(why).join("; ")) };
         lines.push(match decision {
             Some(decision) => {
-                let took = format_amount::format_duration(decision.after.saturating_sub(*asked));
-                format!("asked{why}: {} by {} after {took}", decision.word, decision.by)
+                let took =
+                    format_amount::format_duration(decision.time.after_ms.saturating_sub(asked.after_ms));
+                format!("asked{why}: {} by {} after {took}", decision.decision, decision.by)
             }
             None => format!("asked{why}: no answer"),
         });
     }
-    for attempt in &call.decisions.attempts {
+    for attempt in &call.attempts {
         lines.push(format!("attempt {}, confinement {}", attempt.number, attempt.enforcement));
     }
     lines
 }
 
+/// Returns the first sentences of a list; a last one counts the others.
+fn first_listed(sentences: &[String]) -> Vec<String> {
+    let more = sentences.len().saturating_sub(MAX_LISTED);
+    let last = (more > 0).then(|| format!("… and {more} more"));
+    sentences.iter().take(MAX_LISTED).cloned().chain(last).collect()
+}
+
 /// Describes the outcome of a call in a few words.
-pub(crate) fn call_outcome(call: &TimelineCall, began: u64) -> String {
+pub(crate) fn call_outcome(call: &TimelineCall, began: EventTime) -> String {
     let took = format_amount::format_duration(call.run_time(began).unwrap_or_default());
     match call.answer.as_ref() {
         None => "no answer: its effects are unknown".to_owned(),
-        Some(answer) => match answer.fault_kind() {
+        Some(answer) => match answer.answer.error_kind() {
             None => format!("done in {took}"),
             Some(fault) => format!("{fault} after {took}"),
         },
     }
 }
 
-fn render_call(layout: &mut TextLayout, call: &TimelineCall, began: u64) {
+fn render_call(layout: &mut TextLayout, call: &TimelineCall, began: EventTime) {
     for sentence in call_sentences(call) {
         layout.line(INDENT, &sentence, FAINT);
     }
     layout.line(INDENT, &call_outcome(call, began), if call.succeeded() { PLAIN } else { ERROR_STYLE });
     if let Some(answer) = &call.answer {
-        layout.quote(INDENT, &answer.text, MAX_ANSWER_LINES, |_| PLAIN);
-        answer_extras(answer).iter().for_each(|line| layout.line(INDENT, line, FAINT));
+        layout.quote(INDENT, (&answer.answer.text, answer.omitted_bytes), MAX_ANSWER_LINES, |_| PLAIN);
+        answer_extras(&answer.answer).iter().for_each(|line| layout.line(INDENT, line, FAINT));
     }
 }
 
 /// Lists the pictures and the spill file of an answer.
-pub(crate) fn answer_extras(answer: &TimelineAnswer) -> Vec<String> {
-    let pictures = (answer.pictures > 0).then(|| format_amount::pluralize(answer.pictures as u64, "picture"));
-    let spilled = answer.spilled.as_ref();
-    let spilled = spilled
-        .map(|(path, bytes)| format!("all of it, {}: {}", format_amount::format_bytes(*bytes), path.text));
+pub(crate) fn answer_extras(answer: &RecordedAnswer) -> Vec<String> {
+    let pictures = pluralize_some(answer.pictures.len(), "picture");
+    let spilled = answer.spilled.as_ref().map(|spilled| {
+        format!("all of it, {}: {}", format_amount::format_bytes(spilled.bytes), spilled.path)
+    });
     pictures.into_iter().chain(spilled).collect()
 }
 

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use anstyle::Style;
 
 use crate::format_amount;
-use crate::truncate::TextExcerpt;
 use terminal::FAINT;
 
 /// Characters of a line that are shown.
@@ -29,15 +28,16 @@ impl TextLayout {
         let _infallible = writeln!(self.text, "{indent}{style}{text}{style:#}");
     }
 
-    /// Quotes the first `most` lines of a text behind a bar. A last line states how much is left out.
+    /// Quotes the first `max_lines` lines of a text behind a bar. A last line states how much is left out, with the
+    /// bytes that were omitted before.
     pub(crate) fn quote(
         &mut self,
         indent: &str,
-        excerpt: &TextExcerpt,
+        (text, omitted_bytes): (&str, usize),
         max_lines: usize,
         style: impl Fn(&str) -> Style,
     ) {
-        let text = excerpt.text.strip_suffix('\n').unwrap_or(&excerpt.text);
+        let text = text.strip_suffix('\n').unwrap_or(text);
         let mut rest = text.split('\n');
         if text.is_empty() {
             rest.next();
@@ -48,7 +48,7 @@ impl TextLayout {
             let blank = if line.is_empty() { "" } else { " " };
             let _infallible = writeln!(self.text, "{indent}{FAINT}│{FAINT:#}{blank}{style}{line}{style:#}");
         }
-        let (lines, bytes) = (rest.count() as u64, excerpt.omitted_bytes as u64);
+        let (lines, bytes) = (rest.count() as u64, omitted_bytes as u64);
         let left = match (lines, bytes) {
             (0, 0) => return,
             (lines, 0) => format!("… {} more", format_amount::pluralize(lines, "line")),
@@ -85,11 +85,9 @@ mod tests {
     use super::*;
 
     fn quoted(text: &str, left_out: usize) -> String {
-        let mut sheet = TextLayout::default();
-        sheet.quote("  ", &TextExcerpt { text: text.to_owned(), omitted_bytes: left_out }, 2, |_| {
-            Style::new()
-        });
-        anstream::adapter::strip_str(&sheet.into_text()).to_string()
+        let mut layout = TextLayout::default();
+        layout.quote("  ", (text, left_out), 2, |_| Style::new());
+        anstream::adapter::strip_str(&layout.into_text()).to_string()
     }
 
     #[test]

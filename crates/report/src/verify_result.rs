@@ -5,13 +5,12 @@ use serde_json::{Value, json};
 
 use crate::format_amount;
 use crate::resolve_session::ResolvedSession;
-use crate::timeline::describe_journal_fault;
 
 /// Returns the result for one session as a line of text.
 pub fn format_result(session: &ResolvedSession, verified: &Result<VerifiedJournal, JournalFault>) -> String {
     let name = terminal::to_one_line(&session.name);
     let Ok(VerifiedJournal { records, last_hash: head, torn }) = verified else {
-        let why = verified.as_ref().err().map(describe_journal_fault).unwrap_or_default();
+        let why = verified.as_ref().err().map(JournalFault::without_path).unwrap_or_default();
         return format!("{name}  wrong  {}", terminal::to_one_line(&why));
     };
     let torn = torn.map(|torn| {
@@ -38,7 +37,7 @@ pub fn as_json(session: &ResolvedSession, verified: &Result<VerifiedJournal, Jou
                 JournalFault::Broken { broken, .. } => Some(broken.line),
                 _ => None,
             };
-            json!({ "session": session, "path": path, "holds": false, "line": line, "why": describe_journal_fault(fault) })
+            json!({ "session": session, "path": path, "holds": false, "line": line, "why": fault.without_path() })
         }
     }
 }

@@ -3,7 +3,7 @@
 use agent::RequestUserInput;
 use toolgate::ToolHandler;
 
-use super::timeline::{CallDecisions, SessionTimeline, TimelineCall, TimelineEventKind};
+use journal::{EventTime, JournalEntry, SessionTimeline, TimelineAnswer, TimelineCall, TimelineEventKind};
 
 /// The party that is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,12 +41,12 @@ pub(crate) fn wait_spans(timeline: &SessionTimeline) -> Vec<WaitSpan> {
     let mut spans = Vec::new();
     for (event_index, event) in timeline.events.iter().enumerate() {
         let span = |(kind, from, to)| WaitSpan { kind, from, to, event_index };
-        if let TimelineEventKind::Usage(usage) = &event.kind {
-            let from = event.after.saturating_sub(usage.millis);
-            spans.push(span((WaitKind::Model, from, event.after)));
+        if let TimelineEventKind::Entry(JournalEntry::Usage(usage)) = &event.kind {
+            let to = event.time.after_ms;
+            spans.push(span((WaitKind::Model, to.saturating_sub(usage.model_ms), to)));
         }
         if let TimelineEventKind::Call(call) = &event.kind {
-            spans.extend(call_waits(call, event.after, timeline.duration_ms).into_iter().map(span));
+            spans.extend(call_waits(call, event.time, timeline.end).into_iter().map(span));
         }
     }
     spans.retain(|span| span.from < span.to);
@@ -54,24 +54,26 @@ pub(crate) fn wait_spans(timeline: &SessionTimeline) -> Vec<WaitSpan> {
 }
 
 /// Returns the intervals of one call that began at `began`, in a session that ended at `over`.
-fn call_waits(call: &TimelineCall, began: u64, over: u64) -> Vec<(WaitKind, u64, u64)> {
-    let (end, took) = call.answer.as_ref().map_or((over, u64::MAX), |answer| (answer.after, answer.took_ms));
-    let CallDecisions { questions, attempts, .. } = &call.decisions;
+fn call_waits(call: &TimelineCall, began: EventTime, over: EventTime) -> Vec<(WaitKind, u64, u64)> {
+    let (began, over) = (began.after_ms, over.after_ms);
+    let answered = |answer: &TimelineAnswer| (answer.time.after_ms, answer.answer.took_ms);
+    let (end, took) = call.answer.as_ref().map_or((over, u64::MAX), answered);
+    let TimelineCall { questions, attempts, .. } = call;
     let asked = questions.iter().map(|question| {
-        let answered = question.decision.as_ref().map_or(end, |decision| decision.after);
-        (WaitKind::People, question.asked, answered)
+        let answered = question.decision.as_ref().map_or(end, |decision| decision.time.after_ms);
+        (WaitKind::People, question.asked.after_ms, answered)
     });
     let tried = attempts.iter().enumerate().map(|(at, attempt)| {
-        let from = attempt.after;
-        let question = questions.iter().map(|question| question.asked).find(|asked| *asked > from);
-        let next = attempts.get(at + 1).map(|attempt| attempt.after);
+        let from = attempt.time.after_ms;
+        let question = questions.iter().map(|question| question.asked.after_ms).find(|asked| *asked > from);
+        let next = attempts.get(at + 1).map(|attempt| attempt.time.after_ms);
         // An answer may be recorded long after it was given.
         (WaitKind::Tools, from, question.or(next).unwrap_or_else(|| end.min(from.saturating_add(took))))
     });
-    if call.tool == RequestUserInput::NAME {
+    if call.call.tool == RequestUserInput::NAME {
         // The recorded duration of this call excludes the wait for the user.
-        let from = attempts.last().map_or(began, |attempt| attempt.after);
-        let ran = call.answer.as_ref().map_or(0, |answer| answer.took_ms);
+        let from = attempts.last().map_or(began, |attempt| attempt.time.after_ms);
+        let ran = call.answer.as_ref().map_or(0, |answer| answer.answer.took_ms);
         let answered = end.saturating_sub(ran).max(from);
         return asked.chain([(WaitKind::People, from, answered), (WaitKind::Tools, answered, end)]).collect();
     }
@@ -97,8 +99,6 @@ pub(crate) fn total_wait(spans: &[WaitSpan], waiting: WaitKind) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use journal::JournalEntry;
-
     use super::*;
     use crate::sample_session;
 

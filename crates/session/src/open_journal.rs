@@ -3,8 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agent::{JournalRecorder, ResumedSession, resume_from_records};
-use journal::{Journal, JournalEntry, JournalFault, Redactor, ReopenedJournal, SessionId};
+use agent::{JournalRecorder, ResumedSession, resume_from_timeline};
+use journal::{
+    Journal, JournalEntry, JournalFault, Redactor, ReopenedJournal, SessionId, SessionSettings,
+    SessionTimeline,
+};
 use toolgate::is_secret_name;
 use toolgate::wire::Dialect;
 
@@ -68,7 +71,7 @@ impl OpenJournal {
                 let id = resolve_session_id(&sessions, prefix, &header.cwd)?;
                 let ReopenedJournal { journal, records, .. } =
                     Journal::reopen(&sessions, &id, redactor).map_err(|fault| resume_fault(&fault))?;
-                let earlier = resume_from_records(&records, header.dialect)
+                let earlier = resume_from_timeline(&SessionTimeline::from_records(records), header.dialect)
                     .map_err(|fault| OperationFault::failed(fault.to_string()))?;
                 (id, journal, Some(earlier))
             }
@@ -76,7 +79,7 @@ impl OpenJournal {
         let recorder = JournalRecorder::new(journal);
         let SessionHeader { cwd, model, dialect, sandbox, approval } = header;
         recorder
-            .write(&JournalEntry::Session {
+            .write(&JournalEntry::Session(SessionSettings {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 cwd,
                 model,
@@ -84,7 +87,7 @@ impl OpenJournal {
                 sandbox: sandbox.to_owned(),
                 approval: approval.to_owned(),
                 resumed: earlier.is_some(),
-            })
+            }))
             .and_then(|_| earlier.as_ref().map_or(Ok(()), |earlier| recorder.answer_abandoned_calls(earlier)))
             .map_err(|fault| write_fault(&fault))?;
         Ok(Self { id, recorder: Arc::new(recorder), resumed: earlier })

@@ -5,14 +5,12 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use journal::{JournalFault, JournalReader, VerifiedJournal};
+use journal::{JournalEnding, JournalFault, JournalReader, SessionTimeline, TextBudget, VerifiedJournal};
 
 use crate::args::{LogArgs, LogCommand, LogVerifyArgs};
 use crate::exit_status::USAGE;
 use config::{OperationFault, UserDirs};
 use report::resolve_session::{self, ResolvedSession};
-use report::timeline::{JournalEnding, SessionTimeline, describe_journal_fault};
-use report::truncate::TextTruncator;
 use report::{page, session_list, session_text, verify_result};
 
 pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, OperationFault> {
@@ -29,7 +27,7 @@ pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, OperationFault> {
     if args.json {
         return print_journal_lines(&session);
     }
-    let timeline = SessionTimeline::read(&session.path, TextTruncator::for_reading())
+    let timeline = SessionTimeline::read(&session.path, TextBudget::for_display())
         .map_err(|fault| OperationFault::usage(fault.to_string()))?;
     match args.html.as_deref() {
         None => terminal::print_styled(&session_text::render(&session.name, &timeline))?,
@@ -41,7 +39,7 @@ pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, OperationFault> {
         Some(file) => save_page(file, &page::render(&session.name, &timeline))?,
     }
     Ok(match timeline.ending {
-        JournalEnding::Broken(why) => report_changed(&session, &why),
+        JournalEnding::Broken(fault) => report_changed(&session, &fault.without_path()),
         JournalEnding::Whole | JournalEnding::Torn(_) | JournalEnding::TooLong => ExitCode::SUCCESS,
     })
 }
@@ -55,7 +53,7 @@ fn print_journal_lines(session: &ResolvedSession) -> Result<ExitCode, OperationF
     while let Some(record) = records.next() {
         if let Err(fault) = record {
             out.flush()?;
-            return Ok(report_changed(session, &describe_journal_fault(&fault)));
+            return Ok(report_changed(session, &fault.without_path()));
         }
         if is_terminal {
             out.write_all(

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use config::OperationFault;
+use journal::SessionTimeline;
 use report::replay::{RecordedApprover, RecordedSession, ReplayOutcome, WorkspaceCopy, undo_turns};
 use report::resolve_session;
 use session::compose::compose;
@@ -16,7 +17,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, OperationFault> {
     let records = journal::read_journal(&session.path)
         .map_err(|fault| OperationFault::failed(fault.to_string()))?
         .records;
-    let recorded = RecordedSession::from_records(&records)?;
+    let recorded = RecordedSession::from_timeline(&SessionTimeline::from_records(records))?;
     let from = args.cwd.clone().unwrap_or_else(|| recorded.cwd.clone());
     let copy = WorkspaceCopy::create(&from).map_err(|fault| {
         OperationFault::failed(format!("the workspace `{}` cannot be copied: {fault}", from.display()))

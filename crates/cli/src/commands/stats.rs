@@ -4,12 +4,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use journal::{JournalEnding, SessionTimeline, TextBudget};
+
 use crate::args::StatsArgs;
 use config::OperationFault;
 use report::resolve_session::{self, ResolvedSession};
-use report::timeline::{JournalEnding, SessionTimeline, describe_journal_fault};
-use report::truncate::TextTruncator;
-
 use report::stats::{self, SessionTotals, TableStyle};
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -20,12 +19,13 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, OperationFault> {
     let mut totals = SessionTotals::default();
     let mut code = ExitCode::SUCCESS;
     for session in &sessions {
-        match SessionTimeline::read(&session.path, TextTruncator::for_counting()) {
+        match SessionTimeline::read(&session.path, TextBudget::names_only()) {
             Ok(timeline) => {
-                if let JournalEnding::Broken(why) = &timeline.ending {
+                if let JournalEnding::Broken(fault) = &timeline.ending {
                     terminal::print_error(&format!(
-                        "`{}` counts only as far as it is as it was written: {why}",
-                        session.name
+                        "`{}` counts only as far as it is as it was written: {}",
+                        session.name,
+                        fault.without_path()
                     ));
                     code = ExitCode::FAILURE;
                 }
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, OperationFault> {
                 terminal::print_error(&format!(
                     "`{}` does not count: {}",
                     session.name,
-                    describe_journal_fault(&fault)
+                    fault.without_path()
                 ));
                 code = ExitCode::FAILURE;
             }

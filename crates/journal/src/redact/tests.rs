@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::entry::RecordedAnswer;
 
 fn pattern_redactor() -> Redactor {
     Redactor::new([]).unwrap()
@@ -268,7 +269,7 @@ fn ids_that_look_like_secrets_are_taken_out_and_stay_apart() {
     let told = |id: &str| {
         let mut item = json!({"type": "function_call", "call_id": id, "arguments": id});
         redactor.redact_value(&mut item, 0);
-        let answered = JournalEntry::Answered {
+        let answered = JournalEntry::Answered(RecordedAnswer {
             call: id.to_owned(),
             success: true,
             error: None,
@@ -276,8 +277,8 @@ fn ids_that_look_like_secrets_are_taken_out_and_stay_apart() {
             text: String::new(),
             pictures: Vec::new(),
             spilled: None,
-        };
-        let JournalEntry::Answered { call, .. } = redactor.redact_entry(&answered) else {
+        });
+        let JournalEntry::Answered(RecordedAnswer { call, .. }) = redactor.redact_entry(&answered) else {
             panic!("it is an answer")
         };
         assert_eq!(item["call_id"], call);

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use serde_json::Value;
 use tempfile::TempDir;
 use toolgate_journal::{
-    Journal, JournalEntry, JournalFault, RecordedCallForm, Redactor, SessionId, read_journal, verify_journal,
+    Journal, JournalEntry, JournalFault, RecordedCall, RecordedCallForm, Redactor, SessionId, read_journal,
+    verify_journal,
 };
 
 use crate::support::{create_journal, empty_redactor, notice, write_entries};
@@ -51,13 +52,13 @@ fn entry() -> impl Strategy<Value = JournalEntry> {
         text.prop_map(|text| JournalEntry::Prompt { text, images: Vec::new() }),
         (text, prop::collection::vec(value(), 0..3))
             .prop_map(|(wire, items)| JournalEntry::Said { wire, items }),
-        (text, text, text).prop_map(|(id, tool, arguments)| JournalEntry::Call {
+        (text, text, text).prop_map(|(id, tool, arguments)| JournalEntry::Call(RecordedCall {
             id,
             tool,
             form: RecordedCallForm::Custom,
             arguments,
             remote: None
-        }),
+        })),
         (text, prop::collection::vec(text, 0..4))
             .prop_map(|(call, effects)| JournalEntry::Intent { call, effects }),
         (any::<u64>(), text).prop_map(|(dropped, summary)| JournalEntry::Compacted { summary, dropped }),

@@ -57,8 +57,8 @@ pub(crate) fn build_histograms(spans: &[TraceSpan]) -> Vec<OtlpHistogram> {
             SpanWork::Request { model, usage } => {
                 let mut kind = vec![operation_attribute("chat")];
                 kind.extend(model.attributes());
-                requests.add(kind.clone(), to_seconds(usage.millis));
-                for (side, count) in [("input", usage.input), ("output", usage.output)] {
+                requests.add(kind.clone(), to_seconds(usage.model_ms));
+                for (side, count) in [("input", usage.input_tokens), ("output", usage.output_tokens)] {
                     // Zero means that the provider reports no count.
                     if count > 0 {
                         let side = [("gen_ai.token.type", side.into())];
@@ -68,7 +68,7 @@ pub(crate) fn build_histograms(spans: &[TraceSpan]) -> Vec<OtlpHistogram> {
             }
             SpanWork::Call(call) => {
                 let kind = call.tool_attributes().into_iter().chain(span.error_attribute()).collect();
-                calls.add(kind, to_seconds(call.run_time(span.to.saturating_sub(span.from))));
+                calls.add(kind, to_seconds(call.run_ms));
             }
             SpanWork::Session(_) | SpanWork::Question { .. } => {}
         }

@@ -26,6 +26,8 @@ const MAX_SPANS_PER_REQUEST: usize = 1000;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time that the export may add to the end of a session.
 const SESSION_END_TIMEOUT: Duration = Duration::from_secs(2);
+/// Characters of a collector's reason that are shown.
+const MAX_REASON_CHARS: usize = 200;
 
 /// The result of an export.
 pub struct ExportSummary {
@@ -105,7 +107,8 @@ fn check_accepted(answer: &str) -> Result<(), String> {
         0 => Ok(()),
         rejected => {
             let why = partial["errorMessage"].as_str().unwrap_or("it does not say why");
-            Err(format!("it did not take {rejected} of them: {}", crate::truncate::truncate_name(why)))
+            let why: String = why.chars().take(MAX_REASON_CHARS).collect();
+            Err(format!("it did not take {rejected} of them: {why}"))
         }
     }
 }

@@ -1,8 +1,6 @@
 //! A trace span of a session, with its name and attributes by the GenAI conventions.
 
-use journal::RecordedVerdict;
-
-use crate::timeline::RequestUsage;
+use journal::{RecordedVerdict, RequestUsage};
 
 /// The line number of the session's own span: journal lines begin with one.
 pub(crate) const SESSION_LINE: u64 = 0;
@@ -57,10 +55,10 @@ pub(crate) struct TraceCall {
     pub server: Option<String>,
     pub verdict: Option<RecordedVerdict>,
     pub enforcement: Option<String>,
-    /// Milliseconds that the user took to answer questions about it.
-    pub waited_ms: u64,
-    /// Bytes of the answer's text, and the milliseconds that the tool reports.
-    pub answer: Option<(u64, u64)>,
+    /// The call's own milliseconds, as `toolgate stats` counts them: without the time for questions.
+    pub run_ms: u64,
+    /// Bytes of the answer's text.
+    pub answer_bytes: Option<u64>,
 }
 
 /// An attribute of a span.
@@ -138,19 +136,8 @@ impl TraceCall {
         known.extend(self.server.as_deref().map(|server| ("toolgate.server", server.into())));
         known.extend(self.verdict.map(|ruling| ("toolgate.verdict", verdict_word(ruling).into())));
         known.extend(self.enforcement.as_deref().map(|how| ("toolgate.enforcement", how.into())));
-        known.extend(self.answer.map(|(bytes, _)| ("toolgate.answer.bytes", AttributeValue::Count(bytes))));
+        known.extend(self.answer_bytes.map(|bytes| ("toolgate.answer.bytes", AttributeValue::Count(bytes))));
         known
-    }
-
-    /// Returns the call's own milliseconds of the `passed` ones, as `toolgate stats` counts them: without the time
-    /// for questions.
-    pub(crate) fn run_time(&self, passed: u64) -> u64 {
-        let rest = passed.saturating_sub(self.waited_ms);
-        match self.answer {
-            Some((_, took)) if self.waited_ms == 0 => took,
-            Some((_, took)) => took.min(rest),
-            None => rest,
-        }
     }
 
     /// Returns the attributes that identify the tool; they are equal for all of its calls.
@@ -174,10 +161,10 @@ fn request_attributes(model: &TraceModel, usage: &RequestUsage) -> Vec<SpanAttri
     let mut known = vec![operation_attribute("chat")];
     known.extend(model.attributes());
     let counts = [
-        ("gen_ai.usage.input_tokens", usage.input),
-        ("gen_ai.usage.cache_read.input_tokens", usage.cached),
-        ("gen_ai.usage.output_tokens", usage.output),
-        ("toolgate.request.bytes", usage.bytes),
+        ("gen_ai.usage.input_tokens", usage.input_tokens),
+        ("gen_ai.usage.cache_read.input_tokens", usage.cached_tokens),
+        ("gen_ai.usage.output_tokens", usage.output_tokens),
+        ("toolgate.request.bytes", usage.request_bytes),
     ];
     // Zero means that the provider reports no count.
     known.extend(

@@ -1,14 +1,14 @@
-//! Builds trace spans from journal records and their timestamps.
+//! Builds the trace spans of a session from its timeline.
 
-use std::collections::HashMap;
 use std::path::Path;
 
-use journal::{JournalEntry, JournalFault, JournalReader, JournalRecord};
+use journal::{
+    EventTime, JournalEnding, JournalEntry, JournalFault, MAX_TIMELINE_LINES, RequestUsage, SessionSettings,
+    SessionTimeline, TextBudget, TimelineCall, TimelineEvent, TimelineEventKind,
+};
 use toolgate::wire::Dialect;
 
 use super::span::{SESSION_LINE, SpanWork, TraceCall, TraceModel, TraceSettings, TraceSpan};
-use crate::timeline::{MAX_LINES, RequestUsage, describe_journal_fault};
-use crate::truncate::truncate_name;
 
 /// The end reason of a failed session, both in the journal and in the span.
 const FAILED: &str = "failed";
@@ -28,21 +28,14 @@ pub(crate) struct SessionTrace {
 impl SessionTrace {
     /// Reads a journal up to the first damaged line. The session's name is that of its file.
     pub(super) fn read(path: &Path) -> Result<Self, JournalFault> {
-        let session = path.file_stem().map(|stem| truncate_name(&stem.to_string_lossy())).unwrap_or_default();
-        let (mut builder, mut incomplete_reason) = (TraceBuilder::default(), None);
-        for (record, before) in JournalReader::open(path)?.zip(0..) {
-            match record {
-                Ok(_) if before == MAX_LINES => {
-                    incomplete_reason = Some(format!("it has more than {MAX_LINES} lines"));
-                }
-                Ok(record) => builder.add_record(&record),
-                Err(fault) => incomplete_reason = Some(describe_journal_fault(&fault)),
-            }
-            if incomplete_reason.is_some() {
-                break;
-            }
-        }
-        Ok(Self { session, spans: builder.finish(), incomplete_reason })
+        let timeline = SessionTimeline::read(path, TextBudget::names_only())?;
+        let session = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let incomplete_reason = match &timeline.ending {
+            JournalEnding::Whole | JournalEnding::Torn(_) => None,
+            JournalEnding::Broken(fault) => Some(fault.without_path()),
+            JournalEnding::TooLong => Some(format!("it has more than {MAX_TIMELINE_LINES} lines")),
+        };
+        Ok(Self { session, spans: build_spans(&timeline), incomplete_reason })
     }
 
     /// Returns the span of the whole session.
@@ -51,174 +44,72 @@ impl SessionTrace {
     }
 }
 
-/// Builds spans, record by record.
-#[derive(Debug, Default)]
-struct TraceBuilder {
-    spans: Vec<TraceSpan>,
-    /// Positions of unanswered calls and questions, by the call's id.
-    calls: HashMap<String, OpenCallSpan>,
-    questions: HashMap<String, usize>,
-    model: TraceModel,
-    /// The time of the last record.
-    last: u64,
-}
-
-/// A call without an answer.
-#[derive(Debug, Clone, Copy)]
-struct OpenCallSpan {
-    index: usize,
-    /// The time at which the program died during the call, if it did.
-    cut_at: Option<u64>,
-}
-
-impl TraceBuilder {
-    fn add_record(&mut self, record: &JournalRecord) {
-        let at = journal::parse_millis(&record.at).unwrap_or(self.last);
-        if self.spans.is_empty() {
-            self.push(SESSION_LINE, None, (at, at), SpanWork::Session(TraceSettings::default()));
-        }
-        match &record.entry {
-            JournalEntry::Session { .. } => self.start_session(&record.entry),
-            &JournalEntry::Usage { input_tokens, cached_tokens, output_tokens, request_bytes, model_ms } => {
-                let (input, cached, output) = (input_tokens, cached_tokens, output_tokens);
-                let usage = RequestUsage { input, cached, output, bytes: request_bytes, millis: model_ms };
-                let work = SpanWork::Request { model: self.model.clone(), usage };
-                self.push(record.seq, Some(SESSION_LINE), (at.saturating_sub(model_ms), at), work);
+/// Returns all spans. The session's span comes first and encloses all others.
+fn build_spans(timeline: &SessionTimeline) -> Vec<TraceSpan> {
+    let Some(first) = timeline.events.first() else { return Vec::new() };
+    let (mut settings, mut error) = (TraceSettings::default(), None);
+    let mut spans = Vec::new();
+    for event in &timeline.events {
+        match &event.kind {
+            TimelineEventKind::Call(call) => push_call(&mut spans, event, call, timeline.end),
+            TimelineEventKind::Entry(JournalEntry::Session(started)) => {
+                (settings, error) = (trace_settings(started), None);
             }
-            JournalEntry::Call { id, tool, remote, .. } => {
-                let server = remote.as_ref().map(|remote| truncate_name(&remote.server));
-                let (id, tool) = (truncate_name(id), truncate_name(tool));
-                self.calls.insert(id.clone(), OpenCallSpan { index: self.spans.len(), cut_at: None });
-                let call = TraceCall {
-                    id,
-                    tool,
-                    server,
-                    verdict: None,
-                    enforcement: None,
-                    waited_ms: 0,
-                    answer: None,
-                };
-                self.push(record.seq, Some(SESSION_LINE), (at, at), SpanWork::Call(call));
+            TimelineEventKind::Entry(JournalEntry::Usage(usage)) => {
+                spans.push(request_span(event, &settings.model, *usage));
             }
-            JournalEntry::Verdict { call, verdict, .. } => {
-                self.update_call(call, |call| call.verdict = Some(*verdict));
-            }
-            JournalEntry::Attempt { call, enforcement, .. } => {
-                self.update_call(call, |call| call.enforcement = Some(truncate_name(enforcement)));
-            }
-            JournalEntry::Asked { call, .. } => self.start_question(call, record.seq, at),
-            JournalEntry::Decided { call, decision, .. } => self.end_question(call, Some(decision), at),
-            JournalEntry::Answered { call, .. } => self.finish_call(call, &record.entry, at),
-            JournalEntry::End { why } => {
-                let failed = (why == FAILED).then(|| FAILED.to_owned());
-                self.spans.first_mut().into_iter().for_each(|whole| whole.error.clone_from(&failed));
+            TimelineEventKind::Entry(JournalEntry::End { why }) => {
+                error = (why == FAILED).then(|| FAILED.to_owned());
             }
             // Conversation content, or entries without a duration.
-            JournalEntry::Prompt { .. }
-            | JournalEntry::Said { .. }
-            | JournalEntry::Intent { .. }
-            | JournalEntry::Kept { .. }
-            | JournalEntry::Plan { .. }
-            | JournalEntry::Diff { .. }
-            | JournalEntry::Compacted { .. }
-            | JournalEntry::Turn { .. }
-            | JournalEntry::Added { .. }
-            | JournalEntry::Agent { .. }
-            | JournalEntry::Interrupted { .. }
-            | JournalEntry::Notice { .. }
-            | JournalEntry::Unknown(_) => {}
-        }
-        self.last = at;
-    }
-
-    /// Handles the start or resumption of a session. On resumption, running calls were cut off at the last record.
-    fn start_session(&mut self, entry: &JournalEntry) {
-        let JournalEntry::Session { version, model, wire, sandbox, approval, .. } = entry else { return };
-        self.model = TraceModel { name: truncate_name(model), provider: provider(wire) };
-        let [version, sandbox, approval] = [version, sandbox, approval].map(|text| truncate_name(text));
-        let setting = TraceSettings { model: self.model.clone(), version, sandbox, approval };
-        for open in self.calls.values_mut() {
-            open.cut_at.get_or_insert(self.last);
-        }
-        if let Some(whole) = self.spans.first_mut() {
-            (whole.work, whole.error) = (SpanWork::Session(setting), None);
+            TimelineEventKind::Entry(_) => {}
         }
     }
+    let from = spans.iter().map(|span| span.from).fold(first.time.unix_ms, u64::min);
+    let to = spans.iter().map(|span| span.to).fold(timeline.end.unix_ms.max(from), u64::max);
+    let work = SpanWork::Session(settings);
+    spans.insert(0, TraceSpan { line: SESSION_LINE, parent: None, from, to, error, work });
+    spans
+}
 
-    fn push(&mut self, line: u64, parent: Option<u64>, (from, to): (u64, u64), work: SpanWork) {
-        self.spans.push(TraceSpan { line, parent, from, to, error: None, work });
-    }
+fn trace_settings(settings: &SessionSettings) -> TraceSettings {
+    let SessionSettings { version, model, wire, sandbox, approval, cwd: _, resumed: _ } = settings.clone();
+    let model = TraceModel { name: model, provider: provider(&wire) };
+    TraceSettings { model, version, sandbox, approval }
+}
 
-    /// Applies `does` to a call without an answer.
-    fn update_call(&mut self, id: &str, does: impl FnOnce(&mut TraceCall)) {
-        let open = self.calls.get(&truncate_name(id));
-        if let Some(TraceSpan { work: SpanWork::Call(call), .. }) =
-            open.and_then(|open| self.spans.get_mut(open.index))
-        {
-            does(call);
-        }
-    }
+fn request_span(event: &TimelineEvent, model: &TraceModel, usage: RequestUsage) -> TraceSpan {
+    let to = event.time.unix_ms;
+    let work = SpanWork::Request { model: model.clone(), usage };
+    let from = to.saturating_sub(usage.model_ms);
+    TraceSpan { line: event.seq, parent: Some(SESSION_LINE), from, to, error: None, work }
+}
 
-    fn start_question(&mut self, id: &str, line: u64, at: u64) {
-        let Some(span) = self.calls.get(&truncate_name(id)).and_then(|open| self.spans.get(open.index))
-        else {
-            return;
-        };
-        let SpanWork::Call(call) = &span.work else { return };
-        let (parent, work) = (span.line, SpanWork::Question { tool: call.tool.clone(), decision: None });
-        self.questions.insert(truncate_name(id), self.spans.len());
-        self.push(line, Some(parent), (at, at), work);
-    }
-
-    /// Ends the question about a call, with or without a decision.
-    fn end_question(&mut self, id: &str, word: Option<&str>, at: u64) {
-        let Some(question) = self.questions.remove(&truncate_name(id)).and_then(|at| self.spans.get_mut(at))
-        else {
-            return;
-        };
-        question.to = at.max(question.from);
-        let waited = question.to - question.from;
-        if let SpanWork::Question { decision, .. } = &mut question.work {
-            *decision = word.map(truncate_name);
-        }
-        self.update_call(id, |call| call.waited_ms = call.waited_ms.saturating_add(waited));
-    }
-
-    fn finish_call(&mut self, id: &str, entry: &JournalEntry, at: u64) {
-        let JournalEntry::Answered { success, error, took_ms, text, .. } = entry else { return };
-        let to = self.calls.get(&truncate_name(id)).and_then(|open| open.cut_at).unwrap_or(at);
-        self.end_question(id, None, to);
-        let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-        self.update_call(id, |call| call.answer = Some((bytes, *took_ms)));
-        let Some(span) =
-            self.calls.remove(&truncate_name(id)).and_then(|open| self.spans.get_mut(open.index))
-        else {
-            return;
-        };
-        span.to = to.max(span.from);
-        if !success {
-            span.error = Some(error.as_deref().map_or_else(|| "unsuccessful".to_owned(), truncate_name));
-        }
-    }
-
-    /// Returns all spans. Open spans end with the last record, and the session's span encloses all others.
-    fn finish(mut self) -> Vec<TraceSpan> {
-        let open: Vec<(String, OpenCallSpan)> = self.calls.drain().collect();
-        for (id, OpenCallSpan { index: at, cut_at: cut }) in open {
-            let to = cut.unwrap_or(self.last);
-            if let Some(question) = self.questions.remove(&id).and_then(|at| self.spans.get_mut(at)) {
-                question.to = to.max(question.from);
-            }
-            if let Some(span) = self.spans.get_mut(at) {
-                (span.to, span.error) = (to.max(span.from), Some(UNANSWERED.to_owned()));
-            }
-        }
-        let from = self.spans.iter().map(|span| span.from).min();
-        let to = self.spans.iter().map(|span| span.to).max();
-        if let (Some(whole), Some(from), Some(to)) = (self.spans.first_mut(), from, to) {
-            (whole.from, whole.to) = (from, to.max(self.last));
-        }
-        self.spans
+/// Adds the span of a call, and the spans of its questions. An open span ends with the session.
+fn push_call(spans: &mut Vec<TraceSpan>, event: &TimelineEvent, call: &TimelineCall, over: EventTime) {
+    let from = event.time.unix_ms;
+    let end = call.cut_off.or(call.answer.as_ref().map(|answer| answer.time)).unwrap_or(over);
+    let to = end.unix_ms.max(from);
+    let answer = call.answer.as_ref();
+    let waiting = (to - from).saturating_sub(call.approval_wait());
+    let trace_call = TraceCall {
+        id: call.call.id.clone(),
+        tool: call.call.tool.clone(),
+        server: call.call.remote.as_ref().map(|remote| remote.server.clone()),
+        verdict: call.verdicts.last().map(|verdict| verdict.verdict),
+        enforcement: call.attempts.last().map(|attempt| attempt.enforcement.clone()),
+        run_ms: call.run_time(event.time).unwrap_or(waiting),
+        answer_bytes: answer.map(|answer| (answer.answer.text.len() + answer.omitted_bytes) as u64),
+    };
+    let error = answer.map_or(Some(UNANSWERED), |answer| answer.answer.error_kind()).map(str::to_owned);
+    let work = SpanWork::Call(trace_call);
+    spans.push(TraceSpan { line: event.seq, parent: Some(SESSION_LINE), from, to, error, work });
+    for question in &call.questions {
+        let (tool, from) = (call.call.tool.clone(), question.asked.unix_ms);
+        let decided = question.decision.as_ref();
+        let to = decided.map_or(to, |decision| decision.time.unix_ms).max(from);
+        let work = SpanWork::Question { tool, decision: decided.map(|decision| decision.decision.clone()) };
+        spans.push(TraceSpan { line: question.seq, parent: Some(event.seq), from, to, error: None, work });
     }
 }
 
@@ -240,9 +131,7 @@ mod tests {
 
     /// Formats a line for each span, with times relative to the first.
     fn render_spans(entries: Vec<(u64, JournalEntry)>) -> String {
-        let mut reader = TraceBuilder::default();
-        sample_session::build_records(entries).iter().for_each(|record| reader.add_record(record));
-        let spans = reader.finish();
+        let spans = build_spans(&sample_session::build_timeline(entries));
         let began = spans[0].from;
         let line = |span: &TraceSpan| {
             let parent = span.parent.map(|parent| format!(" in {parent}")).unwrap_or_default();
@@ -263,24 +152,21 @@ mod tests {
         0: invoke_agent toolgate 0-7600
         3 in 0: chat gpt-5 0-2000
         5 in 0: execute_tool git__log 2100-6000 timed_out
-        6 in 0: execute_tool read_file 2100-2600
         9 in 5: ask git__log 2300-5300
+        6 in 0: execute_tool read_file 2100-2600
         14 in 0: chat gpt-5 6000-7500
         ");
     }
 
     #[test]
     fn attributes_contain_no_conversation_text() {
-        let mut reader = TraceBuilder::default();
-        sample_session::build_records(sample_session::sample_entries())
-            .iter()
-            .for_each(|record| reader.add_record(record));
+        let spans = build_spans(&sample_session::sample_timeline());
         let line = |(key, fact): SpanAttribute| match fact {
             AttributeValue::Text(text) => format!("{key}={text} "),
             AttributeValue::Count(count) => format!("{key}={count} "),
         };
         let told = |span: &TraceSpan| span.attributes("s").into_iter().map(line).collect::<String>();
-        let told: Vec<String> = reader.finish().iter().take(5).map(told).collect();
+        let told: Vec<String> = spans.iter().take(5).map(told).collect();
         let expected = [
             "gen_ai.operation.name=invoke_agent gen_ai.agent.name=toolgate gen_ai.provider.name=openai gen_ai.request.model=gpt-5 \
              gen_ai.agent.version=0.1.0 toolgate.sandbox=workspace-write toolgate.approval=on-request gen_ai.conversation.id=s ",
@@ -289,20 +175,17 @@ mod tests {
             "gen_ai.operation.name=execute_tool gen_ai.tool.name=git__log gen_ai.tool.type=extension gen_ai.tool.call.id=c1 \
              toolgate.server=git toolgate.verdict=ask toolgate.enforcement=full toolgate.answer.bytes=23 gen_ai.conversation.id=s \
              error.type=timed_out ",
+            "gen_ai.tool.name=git__log toolgate.decision=approved gen_ai.conversation.id=s ",
             "gen_ai.operation.name=execute_tool gen_ai.tool.name=read_file gen_ai.tool.type=function gen_ai.tool.call.id=c2 \
              toolgate.answer.bytes=29 gen_ai.conversation.id=s ",
-            "gen_ai.tool.name=git__log toolgate.decision=approved gen_ai.conversation.id=s ",
         ];
         assert_eq!(told, expected);
     }
 
     #[test]
     fn call_durations_match_stats() {
-        let mut reader = TraceBuilder::default();
-        sample_session::build_records(sample_session::sample_entries())
-            .iter()
-            .for_each(|record| reader.add_record(record));
-        let histograms = histogram::build_histograms(&reader.finish());
+        let spans = build_spans(&sample_session::sample_timeline());
+        let histograms = histogram::build_histograms(&spans);
         let sums = |at: usize| histograms[at].points.iter().map(|point| point.sum).collect::<Vec<_>>();
         assert_eq!((sums(0), sums(1), sums(2)), (vec![3104.0, 192.0], vec![3.5], vec![0.9, 0.003]));
     }

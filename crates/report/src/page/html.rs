@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use crate::format_amount;
-use crate::truncate::TextExcerpt;
 
 /// A page under construction.
 #[derive(Default)]
@@ -28,6 +27,16 @@ impl HtmlWriter {
         let _infallible = write!(self.text, "{}.{:03}%", thousandths / 1000, thousandths % 1000);
     }
 
+    /// Adds the text of another writer.
+    pub(super) fn append(&mut self, other: &Self) {
+        self.text.push_str(&other.text);
+    }
+
+    /// Reports whether nothing was written.
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
     /// Adds escaped text; safe in an attribute.
     pub(super) fn text(&mut self, text: &str) {
         for letter in terminal::escape_invisible(text).chars() {
@@ -43,19 +52,19 @@ impl HtmlWriter {
     }
 
     /// Adds a text in a `<pre>`, and the number of bytes that are left out.
-    pub(super) fn quote(&mut self, excerpt: &TextExcerpt) {
-        if !excerpt.text.is_empty() {
+    pub(super) fn quote(&mut self, text: &str, omitted_bytes: usize) {
+        if !text.is_empty() {
             self.tag("<pre>");
-            self.text(&excerpt.text);
+            self.text(text);
             self.tag("</pre>\n");
         }
-        self.omitted(excerpt);
+        self.omitted(omitted_bytes);
     }
 
     /// Adds the number of bytes that are left out.
-    pub(super) fn omitted(&mut self, excerpt: &TextExcerpt) {
-        if excerpt.omitted_bytes > 0 {
-            self.line(&format!("… {} more", format_amount::format_bytes(excerpt.omitted_bytes as u64)));
+    pub(super) fn omitted(&mut self, bytes: usize) {
+        if bytes > 0 {
+            self.line(&format!("… {} more", format_amount::format_bytes(bytes as u64)));
         }
     }
 

@@ -8,14 +8,14 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use base64::Engine as _;
+use journal::{JournalEntry, SessionTimeline, TimelineCall, TimelineEvent, TimelineEventKind};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use sha2::{Digest, Sha256};
+use toolgate::wire::{TranscriptItem, transcript_items};
 
 use self::html::HtmlWriter;
 use crate::format_amount;
 use crate::session_text;
-use crate::timeline::{ModelSpeech, SessionTimeline, TimelineCall, TimelineEvent, TimelineEventKind};
-use crate::truncate::TextExcerpt;
 use crate::wait_spans::{WaitSpan, wait_spans};
 
 const STYLE: &str = include_str!("page.css");
@@ -37,7 +37,7 @@ pub fn render(name: &str, timeline: &SessionTimeline) -> String {
     html.tag("</header>\n");
     let turns = split_turns(timeline);
     if timeline.prompt_count() > 1 {
-        timeline::draw(&mut html, timeline, &spans, &(0..timeline.duration_ms));
+        timeline::draw(&mut html, timeline, &spans, &(0..timeline.end.after_ms));
     }
     html.tag("<main>\n");
     turns.iter().for_each(|turn| write_turn(&mut html, timeline, &spans, turn));
@@ -103,93 +103,96 @@ fn write_turn(html: &mut HtmlWriter, timeline: &SessionTimeline, spans: &[WaitSp
         turn.iter().for_each(|event| write_event(html, event));
         return;
     };
-    let answers = turn.iter().filter_map(|event| Some(event.as_call()?.answer.as_ref()?.after));
-    let end = answers.fold(last.after, u64::max);
+    let answers = turn.iter().filter_map(|event| Some(event.as_call()?.answer.as_ref()?.time.after_ms));
+    let end = answers.fold(last.time.after_ms, u64::max);
     html.tag("<section>\n");
     let (prompt, rest) = turn.split_at(usize::from(first.is_prompt()));
     prompt.iter().for_each(|event| write_event(html, event));
-    timeline::draw(html, timeline, spans, &(first.after..end));
+    timeline::draw(html, timeline, spans, &(first.time.after_ms..end));
     rest.iter().for_each(|event| write_event(html, event));
     html.tag("</section>\n");
 }
 
 fn write_event(html: &mut HtmlWriter, event: &TimelineEvent) {
-    match &event.kind {
-        TimelineEventKind::Call(called) => return write_call(html, event, called),
-        TimelineEventKind::Prompt { .. } => html.tag("<article class=\"you\" id=\"l"),
-        TimelineEventKind::Interrupted(_) | TimelineEventKind::OrphanRecord { .. } => {
-            html.tag("<article class=\"bad\" id=\"l");
-        }
-        _ => html.tag("<article id=\"l"),
+    let entry = match &event.kind {
+        TimelineEventKind::Call(call) => return write_call(html, event, call),
+        TimelineEventKind::Entry(entry) => entry,
+    };
+    let mut content = HtmlWriter::default();
+    write_entry(&mut content, entry, event.omitted_bytes);
+    if content.is_empty() {
+        return;
     }
+    html.tag(match entry {
+        JournalEntry::Prompt { .. } => "<article class=\"you\" id=\"l",
+        entry if session_text::is_problem(entry) => "<article class=\"bad\" id=\"l",
+        _ => "<article id=\"l",
+    });
     html.number(event.seq);
     html.tag("\"><span class=\"when\">");
-    html.text(&format_amount::format_duration(event.after));
+    html.text(&format_amount::format_duration(event.time.after_ms));
     html.tag("</span><div>\n");
-    match &event.kind {
-        TimelineEventKind::Prompt { text, images } => {
-            html.quote(text);
-            if *images > 0 {
-                html.line(&format_amount::pluralize(*images as u64, "image"));
-            }
+    html.append(&content);
+    html.tag("</div></article>\n");
+}
+
+/// Writes the content of an entry; nothing if another event shows it.
+fn write_entry(html: &mut HtmlWriter, entry: &JournalEntry, omitted_bytes: usize) {
+    match entry {
+        JournalEntry::Prompt { text, images } => {
+            html.quote(text, omitted_bytes);
+            session_text::pluralize_some(images.len(), "image").iter().for_each(|count| html.line(count));
         }
-        TimelineEventKind::Message(speeches) => speeches.iter().for_each(|one| write_speech(html, one)),
-        TimelineEventKind::Plan(steps) => {
+        JournalEntry::Said { items, .. } => {
+            transcript_items(items).iter().for_each(|item| write_transcript_item(html, item));
+        }
+        JournalEntry::Plan { steps } => {
             html.tag("<ul class=\"plan\">\n");
             for step in steps {
                 html.tag("<li>");
-                html.text(&format!("{} {}", session_text::step_mark(&step.status), step.step.text));
+                html.text(&format!("{} {}", session_text::step_mark(&step.status), step.step));
                 html.tag("</li>\n");
             }
             html.tag("</ul>\n");
         }
-        TimelineEventKind::Diff(excerpt) => write_diff(html, excerpt),
-        TimelineEventKind::Compacted { summary, dropped } => {
-            html.line(&format!("shortened by {}", format_amount::pluralize(*dropped, "item")));
-            html.quote(summary);
+        JournalEntry::Diff { text } => write_diff(html, text, omitted_bytes),
+        JournalEntry::Notice { text } => html.quote(text, omitted_bytes),
+        entry => {
+            session_text::entry_sentence(entry).iter().for_each(|sentence| html.line(sentence));
+            if let JournalEntry::Compacted { summary, .. } = entry {
+                html.quote(summary, omitted_bytes);
+            }
         }
-        TimelineEventKind::Notice(excerpt) => html.quote(excerpt),
-        TimelineEventKind::Session(setting) => html.line(&session_text::settings_line(setting)),
-        TimelineEventKind::Usage(usage) => {
-            let took = format_amount::format_duration(usage.millis);
-            html.line(&format!("model answered after {took}: {}", session_text::token_usage(usage)));
-        }
-        TimelineEventKind::Interrupted(why) => html.line(&format!("interrupted: {}", why.text)),
-        TimelineEventKind::End(why) => html.line(&format!("end: {}", why.text)),
-        TimelineEventKind::OrphanRecord { kind, call } => html.line(&format!("{kind} of no call: {call}")),
-        TimelineEventKind::UnknownRecord(kind) => html.line(&format!("{kind}, which is not known here")),
-        TimelineEventKind::Call(_) => {}
     }
-    html.tag("</div></article>\n");
 }
 
-fn write_speech(html: &mut HtmlWriter, speech: &ModelSpeech) {
-    match speech {
-        ModelSpeech::Text(text) => html.quote(text),
-        ModelSpeech::Thought(text) => {
+fn write_transcript_item(html: &mut HtmlWriter, item: &TranscriptItem) {
+    match item {
+        TranscriptItem::Text(text) => html.quote(text, 0),
+        TranscriptItem::Thought(text) => {
             html.tag("<details class=\"thought\"><summary>to itself</summary>\n");
-            html.quote(text);
+            html.quote(text, 0);
             html.tag("</details>\n");
         }
-        ModelSpeech::Other(kind) => html.line(kind),
+        TranscriptItem::Other(kind) => html.line(kind),
     }
 }
 
 fn write_call(html: &mut HtmlWriter, event: &TimelineEvent, call: &TimelineCall) {
     html.tag(if call.succeeded() { "<details class=\"call\">" } else { "<details class=\"call bad\">" });
     html.tag("<summary><span class=\"when\">");
-    html.text(&format_amount::format_duration(event.after));
+    html.text(&format_amount::format_duration(event.time.after_ms));
     html.tag("</span><span class=\"tool\">");
-    html.text(&call.tool);
+    html.text(&call.call.tool);
     html.tag("</span><code>");
-    html.text(&call.arguments.text.chars().take(MAX_HEADING_CHARS).collect::<String>());
+    html.text(&call.call.arguments.chars().take(MAX_HEADING_CHARS).collect::<String>());
     html.tag("</code><span class=\"how\">");
-    html.text(&session_text::call_outcome(call, event.after));
+    html.text(&session_text::call_outcome(call, event.time));
     // A browser that jumps to an anchor inside a closed `<details>` opens it.
     html.tag("</span></summary>\n<div class=\"inside\" id=\"l");
     html.number(event.seq);
     html.tag("\">\n");
-    html.quote(&call.arguments);
+    html.quote(&call.call.arguments, event.omitted_bytes);
     html.tag("<ul>\n");
     for sentence in session_text::call_sentences(call) {
         html.tag("<li>");
@@ -198,15 +201,15 @@ fn write_call(html: &mut HtmlWriter, event: &TimelineEvent, call: &TimelineCall)
     }
     html.tag("</ul>\n");
     if let Some(answer) = &call.answer {
-        html.quote(&answer.text);
-        session_text::answer_extras(answer).iter().for_each(|line| html.line(line));
+        html.quote(&answer.answer.text, answer.omitted_bytes);
+        session_text::answer_extras(&answer.answer).iter().for_each(|line| html.line(line));
     }
     html.tag("</div></details>\n");
 }
 
-fn write_diff(html: &mut HtmlWriter, excerpt: &TextExcerpt) {
+fn write_diff(html: &mut HtmlWriter, diff: &str, omitted_bytes: usize) {
     html.tag("<pre class=\"diff\">");
-    for line in excerpt.text.lines() {
+    for line in diff.lines() {
         let (begin, end) = match line.as_bytes() {
             [b'+', b'+', b'+', b' ', ..] | [b'-', b'-', b'-', b' ', ..] => ("<b>", "</b>\n"),
             [b'+', ..] => ("<ins>", "</ins>\n"),
@@ -219,5 +222,5 @@ fn write_diff(html: &mut HtmlWriter, excerpt: &TextExcerpt) {
         html.tag(end);
     }
     html.tag("</pre>\n");
-    html.omitted(excerpt);
+    html.omitted(omitted_bytes);
 }

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use journal::{SessionTimeline, TimelineEvent};
+
 use super::html::HtmlWriter;
 use crate::format_amount;
-use crate::timeline::{SessionTimeline, TimelineEvent};
 use crate::wait_spans::{WaitKind, WaitSpan, total_wait};
 
 /// Maximum number of bars in a drawing. Further bars are counted.
@@ -146,7 +147,7 @@ fn draw_bar(html: &mut HtmlWriter, timeline: &SessionTimeline, bar: &TimelineBar
     html.tag("\" width=\"");
     html.percent(width.min(length.saturating_sub(from)), length);
     html.tag("\"><title>");
-    let whose = call.map_or(bar.span.kind.as_str(), |call| &call.tool);
+    let whose = call.map_or(bar.span.kind.as_str(), |call| &call.call.tool);
     let whom = if bar.span.kind == WaitKind::People { ", waiting for people" } else { "" };
     html.text(&format!(
         "{whose}{whom}: {}",

@@ -7,5 +7,5 @@ mod workspace_copy;
 
 pub use compare_answers::AnswerDifference;
 pub use diff_reversal::{reverse_diff, split_undoable};
-pub use recorded_session::{RecordedApprover, RecordedCall, RecordedSession, ReplayOutcome, undo_turns};
+pub use recorded_session::{RecordedApprover, RecordedSession, ReplayOutcome, ReplayedCall, undo_turns};
 pub use workspace_copy::WorkspaceCopy;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use agent::call_from_entry;
+use agent::recorded_tool_call;
 use config::{ApprovalMode, OperationFault, SandboxMode};
-use journal::{JournalEntry, JournalRecord};
+use journal::{JournalEntry, SessionTimeline};
 use serde_json::{Value, json};
 use session::call_title::title;
 use terminal::{FAINT, NAME, to_one_line};
@@ -28,7 +28,7 @@ pub struct RecordedSession {
     /// The name of the model.
     pub model: Option<String>,
     /// The calls, in order.
-    pub calls: Vec<RecordedCall>,
+    pub calls: Vec<ReplayedCall>,
     /// The recorded decisions, by call id.
     pub decisions: HashMap<String, String>,
     /// The diff of each turn.
@@ -36,7 +36,7 @@ pub struct RecordedSession {
 }
 
 /// A recorded call with its answer.
-pub struct RecordedCall {
+pub struct ReplayedCall {
     call: ToolCall,
     success: bool,
     /// The error kind of the answer.
@@ -46,55 +46,44 @@ pub struct RecordedCall {
 }
 
 impl RecordedSession {
-    /// Reads what can be replayed from the records of a journal.
-    pub fn from_records(records: &[JournalRecord]) -> Result<Self, OperationFault> {
-        let session = records.iter().find_map(|record| match &record.entry {
-            JournalEntry::Session { cwd, model, sandbox, approval, .. } => {
-                Some((cwd, model, sandbox, approval))
-            }
+    /// Returns what can be replayed of a session.
+    pub fn from_timeline(timeline: &SessionTimeline) -> Result<Self, OperationFault> {
+        let settings = timeline.entries().find_map(|entry| match entry {
+            JournalEntry::Session(settings) => Some(settings),
             _ => None,
         });
-        let (cwd, model, sandbox, approval) = session
+        let settings = settings
             .ok_or_else(|| OperationFault::failed("the journal does not say where the session worked"))?;
-        let word = |word: &str| <SandboxMode as clap::ValueEnum>::from_str(word, false);
-        let sandbox = word(sandbox).map_err(OperationFault::failed)?;
-        let approval =
-            <ApprovalMode as clap::ValueEnum>::from_str(approval, false).map_err(OperationFault::failed)?;
-        let mut recorded = Self {
-            cwd: cwd.into(),
+        let sandbox = <SandboxMode as clap::ValueEnum>::from_str(&settings.sandbox, false)
+            .map_err(OperationFault::failed)?;
+        let approval = <ApprovalMode as clap::ValueEnum>::from_str(&settings.approval, false)
+            .map_err(OperationFault::failed)?;
+        let calls = timeline.calls().map(|(_, call)| {
+            let answer = call.answer.as_ref().map(|answer| &answer.answer);
+            ReplayedCall {
+                call: recorded_tool_call(&call.call),
+                success: answer.is_some_and(|answer| answer.success),
+                error: answer.and_then(|answer| answer.error.clone()),
+                text: answer.map(|answer| answer.text.clone()),
+            }
+        });
+        let decisions = timeline.calls().filter_map(|(_, call)| {
+            let decision = call.questions.last()?.decision.as_ref()?;
+            Some((call.call.id.clone(), decision.decision.clone()))
+        });
+        let diffs = timeline.entries().filter_map(|entry| match entry {
+            JournalEntry::Diff { text } => Some(text.clone()),
+            _ => None,
+        });
+        Ok(Self {
+            cwd: settings.cwd.as_str().into(),
             sandbox,
             approval,
-            model: Some(model.clone()).filter(|model| !model.is_empty()),
-            calls: Vec::new(),
-            decisions: HashMap::new(),
-            diffs: Vec::new(),
-        };
-        for record in records {
-            recorded.add_entry(&record.entry);
-        }
-        Ok(recorded)
-    }
-
-    fn add_entry(&mut self, entry: &JournalEntry) {
-        if let Some(call) = call_from_entry(entry) {
-            self.calls.push(RecordedCall { call, success: false, error: None, text: None });
-        }
-        match entry {
-            JournalEntry::Answered { call, success, error, text, .. } => {
-                let open = |recorded_call: &&mut RecordedCall| {
-                    recorded_call.call.id.as_str() == call && recorded_call.text.is_none()
-                };
-                if let Some(recorded_call) = self.calls.iter_mut().find(open) {
-                    (recorded_call.success, recorded_call.error, recorded_call.text) =
-                        (*success, error.clone(), Some(text.clone()));
-                }
-            }
-            JournalEntry::Decided { call, decision, .. } => {
-                self.decisions.insert(call.clone(), decision.clone());
-            }
-            JournalEntry::Diff { text } => self.diffs.push(text.clone()),
-            _ => {}
-        }
+            model: Some(settings.model.clone()).filter(|model| !model.is_empty()),
+            calls: calls.collect(),
+            decisions: decisions.collect(),
+            diffs: diffs.collect(),
+        })
     }
 }
 
@@ -136,7 +125,7 @@ pub enum ReplayOutcome {
     Skipped(&'static str),
 }
 
-impl RecordedCall {
+impl ReplayedCall {
     /// Repeats the call in `copy` instead of `cwd`.
     pub async fn replay(&self, toolgate: &Toolgate, (cwd, copy): (&Path, &Path)) -> ReplayOutcome {
         let Some(was) = &self.text else { return ReplayOutcome::Skipped("it was interrupted then") };
@@ -176,7 +165,7 @@ impl RecordedCall {
 
 impl ReplayOutcome {
     /// Returns the result as styled lines.
-    pub fn to_text(&self, recorded_call: &RecordedCall) -> String {
+    pub fn to_text(&self, recorded_call: &ReplayedCall) -> String {
         let title = title(&recorded_call.call);
         match self {
             Self::Same => format!("{FAINT}={FAINT:#} {title}"),
@@ -189,7 +178,7 @@ impl ReplayOutcome {
     }
 
     /// Returns the result as a JSON object.
-    pub fn to_json(&self, recorded_call: &RecordedCall) -> Value {
+    pub fn to_json(&self, recorded_call: &ReplayedCall) -> Value {
         let mut line = json!({ "call_id": recorded_call.call.id.as_str(), "tool": recorded_call.call.name });
         match self {
             Self::Same => line["outcome"] = json!("same"),

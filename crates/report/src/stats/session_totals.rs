@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::timeline::{RequestUsage, SessionTimeline, TimelineCall};
 use crate::wait_spans::{WaitKind, total_wait, wait_spans};
+use journal::{EventTime, RequestUsage, SessionTimeline, TimelineCall};
 
 /// Maximum number of tools, and of failure kinds of each, that are counted by name.
 const MAX_NAMES: usize = 500;
@@ -50,7 +50,7 @@ impl SessionTotals {
         self.sessions += 1;
         self.prompts += timeline.prompt_count() as u64;
         for (event, call) in timeline.calls() {
-            entry_or_others(&mut self.tools, &call.tool).add(call, event.after);
+            entry_or_others(&mut self.tools, &call.call.tool).add(call, event.time);
         }
         let (requests, usage) = timeline.total_usage();
         self.requests += requests;
@@ -84,27 +84,28 @@ impl SessionTotals {
             })
         };
         let tools: Vec<Value> = self.ranked_tools().into_iter().map(tool).collect();
-        let RequestUsage { input, cached, output, bytes, millis: _ } = self.usage;
+        let RequestUsage { input_tokens, cached_tokens, output_tokens, request_bytes, model_ms: _ } =
+            self.usage;
         let [model, people, tools_ms] = self.waited_ms;
         json!({
             "sessions": self.sessions, "prompts": self.prompts, "calls": self.calls(), "tools": tools,
-            "requests": self.requests, "input_tokens": input, "cached_tokens": cached, "output_tokens": output,
-            "request_bytes": bytes, "waited_ms": { "model": model, "people": people, "tools": tools_ms },
+            "requests": self.requests, "input_tokens": input_tokens, "cached_tokens": cached_tokens,
+            "output_tokens": output_tokens, "request_bytes": request_bytes, "waited_ms": { "model": model, "people": people, "tools": tools_ms },
         })
     }
 }
 
 impl ToolTotals {
-    fn add(&mut self, call: &TimelineCall, began: u64) {
+    fn add(&mut self, call: &TimelineCall, began: EventTime) {
         let Some(answer) = &call.answer else {
             *entry_or_others(&mut self.failed, UNANSWERED) += 1;
             return;
         };
-        match answer.fault_kind() {
+        match answer.answer.error_kind() {
             None => self.ok += 1,
             Some(fault) => *entry_or_others(&mut self.failed, fault) += 1,
         }
-        self.bytes = self.bytes.saturating_add((answer.text.text.len() + answer.text.omitted_bytes) as u64);
+        self.bytes = self.bytes.saturating_add((answer.answer.text.len() + answer.omitted_bytes) as u64);
         self.durations_ms.extend(call.run_time(began));
     }
 

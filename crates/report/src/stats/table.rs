@@ -37,14 +37,15 @@ pub fn render(totals: &SessionTotals, style: TableStyle) -> String {
     write_tools(&mut text, totals, style);
     write_failures(&mut text, totals);
     let usage = &totals.usage;
-    let share = usage.cached.saturating_mul(100).checked_div(usage.input).unwrap_or_default();
-    let [input, cached, output] = [usage.input, usage.cached, usage.output].map(format_count);
+    let share = usage.cached_tokens.saturating_mul(100).checked_div(usage.input_tokens).unwrap_or_default();
+    let [input, cached, output] =
+        [usage.input_tokens, usage.cached_tokens, usage.output_tokens].map(format_count);
     let _infallible = writeln!(
         text,
         "{NAME}tokens{NAME:#}   {input} in, {cached} of them cached ({share} %), {output} out"
     );
     let answers = totals.tools.values().map(|tool| tool.bytes).fold(0, u64::saturating_add);
-    let (sent, requests) = (format_bytes(usage.bytes), pluralize(totals.requests, "request"));
+    let (sent, requests) = (format_bytes(usage.request_bytes), pluralize(totals.requests, "request"));
     let _infallible = writeln!(
         text,
         "{NAME}sent{NAME:#}     {sent} in {requests}; tools answered with {}\n",

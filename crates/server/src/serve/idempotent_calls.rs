@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use journal::{JournalEntry, JournalRecord, RecordedCallForm};
+use journal::{RecordedAnswer, SessionTimeline};
 use parking_lot::Mutex;
 use rpc::protocol as p;
 use rpc::{Peer, RpcErrorCode, RpcFault};
@@ -59,15 +59,11 @@ impl ClientCallState {
 
 impl ClientCalls {
     /// Restores the calls that a journal records.
-    pub(super) fn from_records(records: &[JournalRecord]) -> Self {
-        let id = |record: &JournalRecord| match &record.entry {
-            JournalEntry::Call {
-                id, form: RecordedCallForm::Client | RecordedCallForm::ClientText, ..
-            } => Some(id.clone()),
-            _ => None,
-        };
+    pub(super) fn from_timeline(timeline: &SessionTimeline) -> Self {
         // A call without an answer gets one when the session is resumed.
-        let answered_ids = records.iter().filter_map(id).filter(|id| is_keyed(id)).collect();
+        let calls = timeline.calls().map(|(_, call)| &call.call);
+        let keyed = calls.filter(|call| call.form.is_of_client() && is_keyed(&call.id));
+        let answered_ids = keyed.map(|call| call.id.clone()).collect();
         Self {
             state: Mutex::new(ClientCallState { answered_ids, ..ClientCallState::default() }),
             ..Self::default()
@@ -220,28 +216,23 @@ impl HostedSession {
     /// Returns the answer in the journal.
     fn read_recorded_answer(&self, id: &str) -> Option<p::ToolCallResult> {
         // Reading a long journal takes time, and other tasks need this thread.
-        let reading = tokio::task::block_in_place(|| journal::read_journal(self.recorder.path())).ok()?;
+        let contents = tokio::task::block_in_place(|| journal::read_journal(self.recorder.path())).ok()?;
+        let timeline = SessionTimeline::from_records(contents.records);
         // A call of the model may have the same id. Only the answer to a client's call counts.
-        let mut ours = false;
-        reading.records.into_iter().find_map(|record| match record.entry {
-            JournalEntry::Call { id: call, form, .. } if call == id => {
-                ours = matches!(form, RecordedCallForm::Client | RecordedCallForm::ClientText);
-                None
-            }
-            JournalEntry::Answered { call, success, error, took_ms, text, .. } if call == id && ours => {
-                Some(p::ToolCallResult {
-                    call_id: call,
-                    success,
-                    error,
-                    denials: Vec::new(),
-                    content_items: vec![p::ContentItem::Text { text }],
-                    structured: None,
-                    kept: None,
-                    elapsed_ms: took_ms,
-                    repeated: true,
-                })
-            }
-            _ => None,
+        let mut calls =
+            timeline.calls().filter(|(_, call)| call.call.id == id && call.call.form.is_of_client());
+        let RecordedAnswer { call, success, error, took_ms, text, pictures: _, spilled: _ } =
+            calls.find_map(|(_, call)| Some(call.answer.as_ref()?.answer.clone()))?;
+        Some(p::ToolCallResult {
+            call_id: call,
+            success,
+            error,
+            denials: Vec::new(),
+            content_items: vec![p::ContentItem::Text { text }],
+            structured: None,
+            kept: None,
+            elapsed_ms: took_ms,
+            repeated: true,
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agent::{SessionObserver, TurnLimits, UserPrompter};
 use clap::ValueEnum;
-use journal::{JournalEntry, SessionId};
+use journal::{JournalEntry, SessionId, SessionSettings, SessionTimeline};
 use parking_lot::Mutex;
 use rpc::protocol as p;
 use rpc::{RpcErrorCode, RpcFault};
@@ -63,20 +63,19 @@ pub(super) fn resume(
         return Err(gone("`session/list` has those there are".to_owned()));
     }
     // Reading a long journal takes time, and other tasks need this thread.
-    let reading = tokio::task::block_in_place(|| journal::read_journal(&file))
+    let timeline = tokio::task::block_in_place(|| journal::read_journal(&file))
+        .map(|contents| SessionTimeline::from_records(contents.records))
         .map_err(|fault| gone(fault.to_string()))?;
     // Checked before resources are sought that only the program with the open session knows.
     if journal::is_in_use(&file) {
         return Err(RpcErrorCode::InUse.fault(format!("another program has the session `{}`", id.as_str())));
     }
-    let began = reading.records.iter().rev().find_map(|record| match &record.entry {
-        JournalEntry::Session { cwd, model, wire, sandbox, approval, .. } => {
-            Some(((cwd, model, wire), (sandbox, approval)))
-        }
+    let last_settings = timeline.entries().rev().find_map(|entry| match entry {
+        JournalEntry::Session(settings) => Some(settings),
         _ => None,
     });
     let (mut start, mut is_known) = (start, true);
-    if let Some(((cwd, name, wire), (sandbox, approval))) = began {
+    if let Some(SessionSettings { cwd, model: name, wire, sandbox, approval, .. }) = last_settings {
         start.cwd.get_or_insert_with(|| cwd.clone());
         start.sandbox.get_or_insert_with(|| sandbox.clone());
         start.approval.get_or_insert_with(|| approval.clone());
@@ -88,7 +87,7 @@ pub(super) fn resume(
             is_known = false;
         }
     }
-    let calls = ClientCalls::from_records(&reading.records);
+    let calls = ClientCalls::from_timeline(&timeline);
     open_session(server, start, id, Some(calls)).map_err(|mut fault| {
         if !is_known && fault.has_code(RpcErrorCode::Unusable) {
             fault

@@ -1,10 +1,13 @@
 //! Working time of a session, computed from the timestamps of its journal.
 
+use crate::timeline::EventTime;
+use crate::timestamp::parse_millis;
+
 /// Counts the working milliseconds of a session. The machine's clock may go back, and idle time does not count.
 #[derive(Debug, Default)]
 pub(crate) struct SessionClock {
     last: Option<u64>,
-    elapsed: u64,
+    now: EventTime,
 }
 
 /// The kind of time that passed before a record.
@@ -16,15 +19,16 @@ pub(crate) enum ElapsedKind {
 }
 
 impl SessionClock {
-    /// Returns the working time of the session at a record written `at`.
-    pub(crate) fn tick(&mut self, at: &str, passed: ElapsedKind) -> u64 {
-        let Some(now) = journal::parse_millis(at) else { return self.elapsed };
-        let since = now.saturating_sub(self.last.unwrap_or(now));
-        self.last = Some(now);
+    /// Returns the time of a record written `at`.
+    pub(crate) fn tick(&mut self, at: &str, passed: ElapsedKind) -> EventTime {
+        let Some(unix_ms) = parse_millis(at) else { return self.now };
+        let since = unix_ms.saturating_sub(self.last.unwrap_or(unix_ms));
+        self.last = Some(unix_ms);
+        self.now.unix_ms = unix_ms;
         if passed == ElapsedKind::Working {
-            self.elapsed = self.elapsed.saturating_add(since);
+            self.now.after_ms = self.now.after_ms.saturating_add(since);
         }
-        self.elapsed
+        self.now
     }
 }
 
@@ -44,7 +48,7 @@ mod tests {
             ("2026-11-16T20:00:00.001Z", ElapsedKind::Working),
             ("no time", ElapsedKind::Working),
         ]
-        .map(|(at, passed)| clock.tick(at, passed))
+        .map(|(at, passed)| clock.tick(at, passed).after_ms)
         .into();
         assert_eq!(times, [0, 1500, 1500, 1600, 1600, 1601, 1601]);
     }
