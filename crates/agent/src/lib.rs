@@ -8,7 +8,6 @@ mod agent_fault;
 mod agents;
 mod compaction;
 mod history;
-mod http_client;
 mod instructions;
 mod memory_store;
 mod model_backend;

@@ -4,12 +4,12 @@ use std::time::SystemTime;
 
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use http_client::{build_client, join_path, parse_safe_url, root_cause};
 use policy::UrlRefusal;
 use reqwest::Url;
 use tool::BoxFuture;
 use wire::{Dialect, ModelError, ModelErrorCode, RetryAdvice};
 
-use crate::http_client::{build_client, join_path, parse_safe_url, root_cause};
 use crate::response_stream::{read_body, response_events};
 use crate::{ModelBackend, ModelEventStream};
 

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use http_client::{build_client, join_path, parse_safe_url, root_cause};
 use policy::UrlRefusal;
 use reqwest::{Client, Url};
 
-use crate::http_client::{build_client, join_path, parse_safe_url, root_cause};
 use crate::response_stream::read_body;
 
 /// Maximum number of response bytes that are read.

@@ -19,7 +19,6 @@ mod server_config;
 mod server_program;
 mod server_tools;
 mod servers;
-mod tls;
 mod tool_answer;
 mod tool_definition;
 mod tool_listing;

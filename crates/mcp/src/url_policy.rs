@@ -1,6 +1,7 @@
 //! URL policy: the URLs that receive tokens and that users are sent to.
 
-use policy::{HostLocality, PlainHttp, UrlParts, UrlRefusal};
+use http_client::locality;
+use policy::{PlainHttp, UrlRefusal};
 use reqwest::Url;
 
 /// Maximum length of a URL.
@@ -50,26 +51,11 @@ pub(crate) fn parse_page_url(text: &str) -> Result<Url, UrlPolicyFault> {
     parse_url(text, PlainHttp::Localhost)
 }
 
-/// Returns whether a URL points to this machine.
-pub(crate) fn is_loopback_url(url: &str) -> bool {
-    Url::parse(url).is_ok_and(|url| locality(&url).is_loopback())
-}
-
 fn parse_url(text: &str, plain: PlainHttp) -> Result<Url, UrlPolicyFault> {
     let url =
         Url::parse(text).ok().filter(|_| text.len() <= MAX_URL_BYTES).ok_or(UrlPolicyFault::Unreadable)?;
-    let parts = UrlParts {
-        scheme: url.scheme(),
-        host: url.host_str(),
-        username: url.username(),
-        password: url.password(),
-    };
-    parts.check(plain)?;
+    http_client::check_url(&url, plain)?;
     Ok(url)
-}
-
-fn locality(url: &Url) -> HostLocality {
-    url.host_str().map_or(HostLocality::Elsewhere, HostLocality::of)
 }
 
 #[cfg(test)]

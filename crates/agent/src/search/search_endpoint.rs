@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use http::header::{ACCEPT, AUTHORIZATION};
 use http::{HeaderValue, StatusCode};
-use policy::UrlRefusal;
+use http_client::{build_client, check_url, root_cause};
+use policy::{PlainHttp, UrlRefusal};
 use reqwest::Url;
 use tool::BoxFuture;
 
 use super::{SearchHit, SearchProvider, SearchQuery, parse_search_hits};
-use crate::http_client::{build_client, check_url, root_cause};
 use crate::response_stream::read_body;
 
 /// Maximum number of response bytes that are read.
@@ -31,7 +31,7 @@ impl SearchEndpoint {
     pub fn new(url: &str, bearer: Option<&str>, timeout: Duration) -> Result<Self, String> {
         let no_url = || format!("`{url}` is not an http or https URL");
         let parsed = Url::parse(url).map_err(|_| no_url())?;
-        match check_url(&parsed) {
+        match check_url(&parsed, PlainHttp::Loopback) {
             Ok(()) => {}
             Err(UrlRefusal::NotAUrl | UrlRefusal::NoHost | UrlRefusal::NotHttp) => return Err(no_url()),
             Err(UrlRefusal::Credentials) => {

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue};
+use http_client::SseEvents;
 use reqwest::redirect::Policy;
 use reqwest::{StatusCode, Url};
 use rmcp::model::ClientJsonRpcMessage;
@@ -14,9 +15,8 @@ use rmcp::transport::streamable_http_client::{
 
 use super::TokenProvider;
 use super::http_post::HttpPost;
-use super::sse_events::{SseEvents, SseReconnects};
+use super::sse_events::SseReconnects;
 use crate::json_limits::LONGEST_MESSAGE;
-use crate::url_policy;
 
 pub(super) type McpHttpError = StreamableHttpError<reqwest::Error>;
 pub(super) type RequestHeaders = HashMap<HeaderName, HeaderValue>;
@@ -35,12 +35,8 @@ pub(crate) struct AuthorizedHttpClient {
 impl AuthorizedHttpClient {
     /// Creates a client for the server at `url`.
     pub(crate) fn new(url: &str, token_provider: Option<TokenProvider>) -> Result<Self, String> {
-        crate::tls::install_provider();
-        let mut http = reqwest::Client::builder().redirect(same_origin_policy());
-        // Loopback traffic must not go through a proxy.
-        if url_policy::is_loopback_url(url) {
-            http = http.no_proxy();
-        }
+        let url = Url::parse(url).map_err(|error| error.to_string())?;
+        let http = http_client::client_builder(&url).redirect(same_origin_policy());
         let http = http.build().map_err(|error| error.to_string())?;
         Ok(Self { http, token_provider: token_provider.map(Arc::new), reconnects: SseReconnects::default() })
     }

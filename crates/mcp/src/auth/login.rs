@@ -81,7 +81,7 @@ pub async fn login(server: &McpServerConfig, opener: &dyn BrowserOpener) -> Resu
     let (http, auth) = oauth_transport(server)?;
     let nothing = |why| LoginFault::NoLogin(server.name.clone(), why);
     let token_provider = TokenProvider::for_server(&server.name, &http.url, auth).map_err(nothing)?;
-    crate::tls::install_provider();
+    http_client::install_tls();
     let open = |error: std::io::Error| LoginFault::Opener(format!("no port can be opened: {error}"));
     let redirect = RedirectListener::bind().await.map_err(open)?;
     let challenge = timeout(server.startup_timeout, RmcpLink::auth_challenge(http)).await.ok().flatten();

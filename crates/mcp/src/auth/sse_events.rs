@@ -3,17 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::stream::{BoxStream, Stream, StreamExt, unfold};
-use hyper::body::Bytes;
+use futures_util::stream::StreamExt;
+use http_client::SseEvents;
 use parking_lot::Mutex;
 use reqwest::Response;
 use rmcp::model::RequestId;
-use sse_stream::{Error, Sse, SseStream};
+use sse_stream::{Error, Sse};
 
 use super::http_post::unread_answer_error;
 use crate::json_limits::{self, JsonExcess, LONGEST_MESSAGE};
-
-pub(super) type SseEvents = BoxStream<'static, Result<Sse, Error>>;
 
 /// The shortest and the longest pause before a closed stream is reopened.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
@@ -26,7 +24,7 @@ const MAX_SILENT_STREAMS: u32 = 20;
 /// Returns the events of an answer to the request `asked`. An error response to that request replaces an oversized
 /// event.
 pub(super) fn answer_events(answer: Response, asked: Option<RequestId>) -> SseEvents {
-    let events = SseStream::from_bytes_stream(limited_bytes(answer).boxed());
+    let events = http_client::sse_events(answer, LONGEST_MESSAGE);
     let read = move |event: Result<Sse, Error>| {
         let replacement = |excess| match &asked {
             Some(id) => Sse::default()
@@ -35,21 +33,12 @@ pub(super) fn answer_events(answer: Response, asked: Option<RequestId>) -> SseEv
         };
         match event {
             Err(Error::Utf8Parse(_)) => Ok(replacement(JsonExcess::Bytes)),
-            Err(error) => excess_of(&error).map(replacement).ok_or(error),
+            Err(error) if http_client::is_too_long(&error) => Ok(replacement(JsonExcess::Long)),
+            Err(error) => Err(error),
             Ok(event) => Ok(check_event(event).unwrap_or_else(replacement)),
         }
     };
     events.map(read).boxed()
-}
-
-fn excess_of(error: &Error) -> Option<JsonExcess> {
-    match error {
-        Error::Body(error) => match error.downcast_ref()? {
-            SseReadError::Excess(excess) => Some(*excess),
-            SseReadError::Failed(_) => None,
-        },
-        _ => None,
-    }
 }
 
 /// Checks the size of an event, and clamps its retry pause.
@@ -62,54 +51,6 @@ fn check_event(mut event: Sse) -> Result<Sse, JsonExcess> {
 
 fn millis(pause: Duration) -> u64 {
     u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// The error that ends a stream.
-#[derive(Debug, thiserror::Error)]
-enum SseReadError {
-    #[error(transparent)]
-    Excess(#[from] JsonExcess),
-    #[error(transparent)]
-    Failed(#[from] reqwest::Error),
-}
-
-/// Returns the bytes of an answer, until an event is too long.
-fn limited_bytes(answer: Response) -> impl Stream<Item = Result<Bytes, SseReadError>> {
-    unfold(Some((answer, SseEventSize::default())), |open| async {
-        let (mut answer, mut event) = open?;
-        match answer.chunk().await {
-            Ok(None) => None,
-            Ok(Some(chunk)) => match event.add_chunk(&chunk) {
-                Ok(()) => Some((Ok(chunk), Some((answer, event)))),
-                Err(excess) => Some((Err(excess.into()), None)),
-            },
-            Err(error) => Some((Err(error.into()), None)),
-        }
-    })
-}
-
-/// Size of the event that is being received. An empty line ends an event.
-#[derive(Default)]
-struct SseEventSize {
-    bytes: usize,
-    line_bytes: usize,
-}
-
-impl SseEventSize {
-    fn add_chunk(&mut self, chunk: &[u8]) -> Result<(), JsonExcess> {
-        for byte in chunk {
-            match byte {
-                b'\r' => {}
-                b'\n' if self.line_bytes == 0 => self.bytes = 0,
-                b'\n' => self.line_bytes = 0,
-                _ => (self.bytes, self.line_bytes) = (self.bytes + 1, self.line_bytes + 1),
-            }
-            if self.bytes > LONGEST_MESSAGE {
-                return Err(JsonExcess::Long);
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Counts the streams opened since the last event or long-lived stream, and holds the time of the last one.
@@ -174,14 +115,5 @@ mod tests {
         assert_eq!([0, 999, 5_000, u64::MAX].map(pause), [1_000, 1_000, 5_000, 60_000].map(Some));
         let pauses: Vec<u64> = (0..10).map(|before| SseReconnects::pause_after(before).as_secs()).collect();
         assert_eq!(pauses, [0, 0, 1, 2, 4, 8, 16, 32, 60, 60]);
-    }
-
-    #[test]
-    fn an_event_is_as_long_as_its_lines() {
-        let mut event = SseEventSize::default();
-        let line = [b"data: ".to_vec(), b"x".repeat(1 << 20), b"\n".to_vec()].concat();
-        assert!((0..100).all(|_| event.add_chunk(&line).is_ok() && event.add_chunk(b"\r\n").is_ok()));
-        assert!((0..15).all(|_| event.add_chunk(&line).is_ok()));
-        assert_eq!(event.add_chunk(&line), Err(JsonExcess::Long));
     }
 }
