@@ -2,9 +2,8 @@
 #![expect(clippy::disallowed_methods, reason = "our own files, in the user's own state directory")]
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -69,26 +68,14 @@ impl MemoryStore {
     /// Saves `text` under `name` and replaces an earlier text.
     pub(crate) fn save(&self, scope: MemoryScope, name: &str, text: &str) -> io::Result<PathBuf> {
         let directory = self.scope_dir(scope);
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         let file = directory.join(format!("{name}.md"));
         if !file.exists() && self.names(scope).len() >= MAX_MEMORIES {
             return Err(io::Error::other(format!(
                 "there are {MAX_MEMORIES} memories already; replace one of them"
             )));
         }
-        let part = directory.join(format!(".{name}.{}.part", std::process::id()));
-        let written = fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&part)
-            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-            .and_then(|()| fs::rename(&part, &file));
-        if written.is_err() {
-            let _gone = fs::remove_file(&part);
-        }
-        written.map(|()| file)
+        private_files::replace_file(&file, text)?;
+        Ok(file)
     }
 
     /// Returns the text saved under `name`.

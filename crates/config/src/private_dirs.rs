@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use exec::private_dir::is_private_dir;
+use private_files::is_private_dir;
 use rustix::fs::FileType;
 
 use crate::UserDirs;
@@ -81,7 +81,7 @@ impl ApprovalSocketDirs {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use exec::private_dir::ensure_private_dir;
+    use private_files::ensure_private_dir;
 
     use super::*;
 

@@ -2,12 +2,10 @@
 //! behind; [`sandbox`] confines them as a policy says. [`capture`] and [`spill`] keep output, [`rules`] reads and
 //! saves rule files.
 
-pub mod atomic_file;
 pub mod capture;
 pub mod fs;
 #[cfg(target_os = "linux")]
 mod openat2;
-pub mod private_dir;
 pub mod process;
 pub mod rules;
 pub mod run_to_end;

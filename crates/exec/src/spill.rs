@@ -12,7 +12,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::private_dir::create_private_dir;
+use private_files::create_private_dir;
 
 /// The maximum number of names to try.
 const MAX_NAME_ATTEMPTS: u32 = 100;

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use private_files::{LockOwner, PrivateDir};
 use rustix::io::Errno;
 
 use crate::chain::{self, GENESIS_HASH};
 use crate::entry::JournalEntry;
 use crate::fault::JournalFault;
-use crate::private_file::{self, JournalDirectory, LockOwner};
 use crate::reader::{JournalReader, TornTail};
 use crate::record::JournalRecord;
 use crate::redact::Redactor;
@@ -19,6 +19,9 @@ use crate::session_id::SessionId;
 use crate::syncer::FileSyncer;
 use crate::timestamp::UtcTimestamp;
 use crate::truncate;
+
+/// Number of attempts of a write that a signal interrupts.
+const MAX_WRITE_ATTEMPTS: usize = 16;
 
 /// The journal of one session, open for writing. Its lock excludes other writers.
 ///
@@ -47,7 +50,7 @@ pub struct Journal {
 /// A locked journal file.
 struct LockedJournalFile {
     path: PathBuf,
-    directory: JournalDirectory,
+    directory: PrivateDir,
     file: File,
 }
 
@@ -82,7 +85,7 @@ impl Journal {
     pub fn create(directory: &Path, id: &SessionId, redactor: Redactor) -> Result<Self, JournalFault> {
         let path = directory.join(id.file_name());
         let unusable = |source| JournalFault::Unusable { path: directory.to_owned(), source };
-        let directory = JournalDirectory::open_or_create(directory).map_err(unusable)?;
+        let directory = PrivateDir::open_or_create(directory).map_err(unusable)?;
         let file = directory.create_file(&id.file_name()).map_err(|source| match source.kind() {
             io::ErrorKind::AlreadyExists => JournalFault::Exists { path: path.clone() },
             _ => JournalFault::Unusable { path: path.clone(), source },
@@ -105,7 +108,7 @@ impl Journal {
     ) -> Result<ReopenedJournal, JournalFault> {
         let path = directory.join(id.file_name());
         let unusable = |source| JournalFault::Unusable { path: path.clone(), source };
-        let directory = JournalDirectory::open_or_create(directory).map_err(unusable)?;
+        let directory = PrivateDir::open_or_create(directory).map_err(unusable)?;
         let file = directory.open_for_append(&id.file_name()).map_err(unusable)?;
         lock_for_writing(&path, &file)?;
         let mut lines = JournalReader::from_file(path.clone(), file.try_clone().map_err(unusable)?);
@@ -187,7 +190,7 @@ impl Journal {
             self.file.set_len(append_position.length)?;
             append_position.has_partial_line = false;
         }
-        let written = private_file::write_once(&self.file, line);
+        let written = write_once(&self.file, line);
         if written.as_ref().is_ok_and(|bytes| *bytes == line.len()) {
             append_position.length += line.len() as u64;
             return Ok(());
@@ -201,7 +204,7 @@ impl Journal {
 impl Drop for Journal {
     fn drop(&mut self) {
         self.syncer.close();
-        private_file::unlock(&self.file);
+        private_files::unlock(&self.file);
     }
 }
 
@@ -212,9 +215,26 @@ impl std::fmt::Debug for Journal {
 }
 
 fn lock_for_writing(path: &Path, file: &File) -> Result<(), JournalFault> {
-    match private_file::try_lock(file) {
+    match private_files::try_lock(file) {
         Ok(LockOwner::Ours) => Ok(()),
         Ok(LockOwner::Theirs(by)) => Err(JournalFault::InUse { path: path.to_owned(), by }),
         Err(source) => Err(JournalFault::Unusable { path: path.to_owned(), source }),
     }
+}
+
+/// Writes in one system call, and returns the number of bytes written.
+fn write_once(file: &File, bytes: &[u8]) -> io::Result<usize> {
+    for _ in 0..MAX_WRITE_ATTEMPTS {
+        match rustix::io::write(file, bytes) {
+            Err(Errno::INTR) => {}
+            written => return Ok(written?),
+        }
+    }
+    Err(Errno::INTR.into())
+}
+
+/// Returns whether a process writes to the journal at `path`, if the kernel tells.
+#[must_use]
+pub fn is_in_use(path: &Path) -> bool {
+    private_files::open_for_reading(path).is_ok_and(|file| private_files::is_locked(&file))
 }

@@ -7,7 +7,6 @@ mod chain;
 mod entry;
 mod fault;
 mod journal;
-mod private_file;
 mod reader;
 mod record;
 mod redact;
@@ -28,8 +27,7 @@ pub use entry::{
     RecordedVerdict, RequestUsage, SessionSettings, SpilledOutput,
 };
 pub use fault::JournalFault;
-pub use journal::{Journal, ReopenedJournal};
-pub use private_file::is_in_use;
+pub use journal::{Journal, ReopenedJournal, is_in_use};
 pub use reader::{JournalContents, JournalReader, TornTail, VerifiedJournal, read_journal, verify_journal};
 pub use record::JournalRecord;
 pub use redact::{Redactor, SHORTEST_SECRET};

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use crate::chain::{self, BrokenLine, GENESIS_HASH, LineFlaw, MAX_LINE_BYTES};
 use crate::fault::JournalFault;
-use crate::private_file;
 use crate::record::JournalRecord;
 
 /// Disks lose whole sectors of this size or a multiple of it.
@@ -55,7 +54,7 @@ impl JournalReader {
     ///
     /// If the path is not a readable regular file.
     pub fn open(path: &Path) -> Result<Self, JournalFault> {
-        let file = private_file::open_for_reading(path)
+        let file = private_files::open_for_reading(path)
             .map_err(|source| JournalFault::Unusable { path: path.to_owned(), source })?;
         Ok(Self::from_file(path.to_owned(), file))
     }

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use private_files::PrivateDir;
 use serde_json::Value;
 
 use crate::chain::MAX_LINE_BYTES;
 use crate::fault::JournalFault;
-use crate::private_file::{self, JournalDirectory};
 use crate::session_id::SessionId;
 
 /// Bytes of a journal that are scanned; later entries are not counted.
@@ -85,9 +85,9 @@ pub fn find_session(directory: &Path, prefix: &str) -> Result<SessionId, Journal
 }
 
 /// Opens the directory and returns all session ids, newest first; `None` if it is missing.
-fn open_session_ids(path: &Path) -> Result<Option<(JournalDirectory, Vec<SessionId>)>, JournalFault> {
+fn open_session_ids(path: &Path) -> Result<Option<(PrivateDir, Vec<SessionId>)>, JournalFault> {
     let unusable = |source| JournalFault::Unusable { path: path.to_owned(), source };
-    let directory = match JournalDirectory::open(path) {
+    let directory = match PrivateDir::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(unusable)?,
     };
@@ -97,13 +97,13 @@ fn open_session_ids(path: &Path) -> Result<Option<(JournalDirectory, Vec<Session
     Ok(Some((directory, ids)))
 }
 
-fn summarize_session(directory: &JournalDirectory, path: &Path, id: SessionId) -> SessionSummary {
+fn summarize_session(directory: &PrivateDir, path: &Path, id: SessionId) -> SessionSummary {
     let path = path.join(id.file_name());
     let mut builder = SummaryBuilder::default();
     if let Ok(file) = directory.open_for_reading(&id.file_name()) {
         // Facts found before a read error are still valid.
         let _fault = builder.scan_file(&file);
-        builder.is_open = private_file::is_locked(&file);
+        builder.is_open = private_files::is_locked(&file);
     }
     let SummaryBuilder {
         started,

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
+use private_files::PrivateDir;
 use rustix::io::Errno;
-
-use crate::private_file::JournalDirectory;
 
 /// Syncs a file after writes. One sync runs at a time, and covers all writes before it.
 pub(crate) struct FileSyncer {
@@ -19,7 +18,7 @@ pub(crate) struct FileSyncer {
 /// State that the writer and the sync thread share.
 struct SyncerState {
     file: Arc<File>,
-    directory: JournalDirectory,
+    directory: PrivateDir,
     progress: Mutex<SyncProgress>,
     /// Signals a write or the end.
     wake: Condvar,
@@ -38,7 +37,7 @@ struct SyncProgress {
 }
 
 impl FileSyncer {
-    pub(crate) fn new(file: Arc<File>, directory: JournalDirectory) -> Self {
+    pub(crate) fn new(file: Arc<File>, directory: PrivateDir) -> Self {
         let shared = SyncerState { file, directory, progress: Mutex::default(), wake: Condvar::new() };
         Self { shared: Arc::new(shared), thread: Mutex::default() }
     }

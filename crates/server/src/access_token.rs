@@ -58,7 +58,7 @@ pub(crate) fn load_entry(
 /// Reads the token in `file`, or creates it. Clients are configured once, so the token must stay the same.
 fn load_or_create_token(file: &Path) -> io::Result<String> {
     if let Some(directory) = file.parent() {
-        exec::private_dir::ensure_private_dir(directory)?;
+        private_files::ensure_private_dir(directory)?;
     }
     match read_token(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => match create_token(file) {
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn servers_that_start_at_once_have_one_token() {
         let home = tempfile::tempdir().unwrap();
-        exec::private_dir::ensure_private_dir(&home.path().join("mcp")).unwrap();
+        private_files::ensure_private_dir(&home.path().join("mcp")).unwrap();
         let file = home.path().join("mcp/token");
         // Simulates a race: the second server looked before the first created the file.
         let first = create_token(&file).unwrap();

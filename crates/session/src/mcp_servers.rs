@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use exec::atomic_file::AtomicFile;
 use parking_lot::Mutex;
+use private_files::AtomicFile;
 use toolgate::mcp::{
     self, CallApproval, DefinitionPins, HttpTransport, LaunchFault, LaunchedServer, McpClientDeps,
     McpServerConfig, McpServers, OAuthClientId, OAuthConfig, ServerEvent, ServerLauncher, ServerObserver,

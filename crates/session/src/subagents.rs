@@ -229,7 +229,7 @@ impl SubagentSessions {
     async fn create_worktree(&self, path: &[String], cwd: &Path) -> Result<Worktree, String> {
         let state = self.dirs.state.as_ref().ok_or("there is no state directory for a worktree")?;
         let directory = state.join("worktrees");
-        exec::private_dir::ensure_private_dir(&directory).map_err(|error| error.to_string())?;
+        private_files::ensure_private_dir(&directory).map_err(|error| error.to_string())?;
         let untrusted_dirs =
             self.sessions.lock().values().flat_map(|known| known.gate.writable().to_vec()).collect();
         let git = GitRunner { processes: Arc::clone(&self.processes), untrusted_dirs };

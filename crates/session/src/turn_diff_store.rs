@@ -49,7 +49,7 @@ fn diff_file(state: &Path, directory: &Path) -> PathBuf {
 
 /// Stores the diff of a turn in `directory`; it may be empty.
 pub fn save_diff(state: &Path, directory: &Path, text: &str) {
-    if let Err(fault) = exec::atomic_file::replace_file(&diff_file(state, directory), text) {
+    if let Err(fault) = private_files::replace_file(&diff_file(state, directory), text) {
         tracing::warn!("what the turn changed was not kept: {fault}");
     }
 }

@@ -109,7 +109,7 @@ fn recover_interrupted_edits(records: &Path) -> Result<(), OperationFault> {
         OperationFault::usage(format!("nothing can be changed without a record of it: {error}"))
             .with_hint("set TOOLGATE_HOME to a directory of yours")
     };
-    exec::private_dir::create_private_dir(records).map_err(|error| {
+    private_files::create_private_dir(records).map_err(|error| {
         unusable(io::Error::new(error.kind(), format!("`{}` cannot be used: {error}", records.display())))
     })?;
     for RecoveredCommit { files, outcome, record } in patch::recover(records).map_err(unusable)? {

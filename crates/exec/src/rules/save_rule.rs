@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use policy::rules::{NewRule, RuleAddition, RuleFault, RuleLayer, add_rule};
 
-use crate::atomic_file::AtomicFile;
+use private_files::AtomicFile;
 
 /// The location of a saved rule.
 #[derive(Debug, Clone, PartialEq, Eq)]

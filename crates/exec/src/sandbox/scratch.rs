@@ -19,7 +19,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::run_overlap::RunOverlap;
-use crate::private_dir::is_private_dir;
+use private_files::is_private_dir;
 
 /// The depth of a recursive removal. A deeper tree was created to obstruct it.
 const MAX_DEPTH: usize = 300;

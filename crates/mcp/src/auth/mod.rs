@@ -5,7 +5,6 @@ mod credential_store;
 mod http_client;
 mod http_post;
 mod login;
-mod private_files;
 mod redirect_listener;
 mod sse_events;
 mod token_provider;

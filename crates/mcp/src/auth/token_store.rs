@@ -1,18 +1,19 @@
 //! Store of OAuth tokens, in private files.
 
+use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use private_files::PrivateDir;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, sleep};
 
-use super::private_files::PrivateFileDir;
-
 /// The directory below the state directory.
 const TOKEN_DIRECTORY: &str = "mcp-tokens";
+/// Bytes read of a token file at most.
+const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Time limit for another process's lock, and the polling interval.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(25);
@@ -107,7 +108,7 @@ pub(super) fn unix_now() -> u64 {
 
 /// An exclusive lock on the login of a server. It ends when this value is dropped, or with the process.
 pub(super) struct TokenLock {
-    _file: OwnedFd,
+    _file: File,
 }
 
 impl TokenStore {
@@ -117,7 +118,9 @@ impl TokenStore {
     }
 
     pub(super) fn load(&self, key: &TokenKey) -> Result<Option<StoredLogin>, TokenStoreFault> {
-        let Some(bytes) = self.with_files(key, |files, name| files.read(name))? else { return Ok(None) };
+        let Some(bytes) = self.with_files(key, |files, name| files.read(name, MAX_FILE_BYTES))? else {
+            return Ok(None);
+        };
         let Ok(entry) = serde_json::from_slice::<StoredLogin>(&bytes) else {
             tracing::warn!(server = ?key.server, "what is kept for the server cannot be read; it has to be logged in to anew");
             return Ok(None);
@@ -129,7 +132,7 @@ impl TokenStore {
         let key = TokenKey { server: entry.server.clone(), url: entry.url.clone() };
         self.with_files(&key, |files, name| {
             let bytes = serde_json::to_vec_pretty(entry).map_err(io::Error::other)?;
-            files.write(name, &bytes)
+            files.replace(name, &bytes)
         })
     }
 
@@ -153,7 +156,7 @@ impl TokenStore {
         let until = Instant::now() + LOCK_TIMEOUT;
         // ends: when the lock is ours, or at the time limit
         loop {
-            let lock = self.with_files(key, |files, name| files.try_lock(format!("{name}.lock")))?;
+            let lock = self.with_files(key, |files, name| files.lock_file(&format!("{name}.lock")))?;
             if let Some(file) = lock {
                 return Ok(TokenLock { _file: file });
             }
@@ -167,9 +170,10 @@ impl TokenStore {
     fn with_files<T>(
         &self,
         key: &TokenKey,
-        work: impl FnOnce(&PrivateFileDir, &str) -> io::Result<T>,
+        work: impl FnOnce(&PrivateDir, &str) -> io::Result<T>,
     ) -> Result<T, TokenStoreFault> {
-        let done = PrivateFileDir::open(&self.directory).and_then(|files| work(&files, &key.file_name()));
+        let done =
+            PrivateDir::open_or_create(&self.directory).and_then(|files| work(&files, &key.file_name()));
         done.map_err(|source| self.fault(key, source))
     }
 

@@ -42,7 +42,7 @@ impl ApprovalSocket {
     pub(super) fn open(dirs: &UserDirs, place: &WorkspaceArgs) -> io::Result<Self> {
         let directory = private_dirs::approval_socket_dir(dirs)
             .ok_or_else(|| io::Error::other("there is no directory for its socket"))?;
-        exec::private_dir::ensure_private_dir(&directory)?;
+        private_files::ensure_private_dir(&directory)?;
         let process = std::process::id();
         let path = directory.join(format!("mcp-{process}.sock"));
         // The process that had this process ID before us is gone.

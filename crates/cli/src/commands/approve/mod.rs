@@ -47,7 +47,7 @@ pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, OperationFault> {
 fn waiting_message(directories: &[PathBuf]) -> String {
     let listed = directories.iter().map(|directory| {
         let shown = terminal::to_one_line(&directory.display().to_string());
-        match exec::private_dir::is_private_dir(directory) {
+        match private_files::is_private_dir(directory) {
             Ok(true) => format!("  {shown}"),
             Ok(false) => format!("  {shown} (not looked at: it is not yours alone; `chmod 700` it)"),
             Err(_) => format!("  {shown} (not there yet)"),
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn searched_directories_are_printed() {
         let home = tempfile::tempdir().unwrap();
-        exec::private_dir::ensure_private_dir(&home.path().join("run")).unwrap();
+        private_files::ensure_private_dir(&home.path().join("run")).unwrap();
         let places = [home.path().join("run"), home.path().join("none"), "/".into()];
         let said = waiting_message(&places).replace(&home.path().display().to_string(), "~");
         insta::assert_snapshot!(said, @"

@@ -115,7 +115,7 @@ impl ServerDiscovery {
 
 /// Returns our sockets in `directory`. Returns none if other users can access the directory.
 fn find_sockets(directory: &Path) -> Vec<PathBuf> {
-    if !exec::private_dir::is_private_dir(directory).unwrap_or_default() {
+    if !private_files::is_private_dir(directory).unwrap_or_default() {
         return Vec::new();
     }
     #[expect(clippy::disallowed_methods, reason = "our own directory, where nothing of a model's is")]

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use exec::atomic_file::AtomicFile;
+use private_files::AtomicFile;
 use toml_edit::{DocumentMut, Item, Table};
 
 use crate::args::{McpAddArgs, McpRemoveArgs, WorkspaceArgs};
