@@ -28,7 +28,7 @@ pub(crate) struct PlannedFile {
 }
 
 impl PlannedFile {
-    /// Creates the state of the file at `spot`, which the patch calls `path` and has only read so far.
+    /// Creates the state of the file in `lookup`, which the patch calls `path` and has only read so far.
     pub(crate) fn new(
         path: &str,
         lookup: FileLookup,

@@ -1,8 +1,8 @@
 //! Confinement on Linux: the kernel enforces a policy for commands, in as many layers as it supports.
 //!
-//! The host turns a policy into a `plan::Plan` (`survey`); a `cell` carries it out once. Its supervisors apply the
-//! remaining layers to each program they start. The `broker` decides about calls that mounts and filters cannot
-//! judge.
+//! The host turns a policy into a `CellPlan` (`planner`); a `cell` carries it out once. Its supervisors
+//! apply the remaining layers to each program they start. The `broker` decides about calls that mounts and filters
+//! cannot judge.
 
 pub(crate) mod bpf;
 pub(crate) mod broker;

@@ -218,7 +218,7 @@ const UDIAG_SHOW_VFS: u32 = 2;
 /// The maximum number of answers of the kernel.
 const MAX_ANSWERS: usize = 1 << 16;
 
-/// Calls `hear` with every unix socket.
+/// Calls `each` with every unix socket.
 fn for_each_unix_socket(diag_socket: &OwnedFd, mut each: impl FnMut(ListedSocket)) -> Result<()> {
     let mut bytes = vec![0; 32 << 10];
     // Discards the rest of an unfinished earlier answer.

@@ -89,7 +89,8 @@ pub struct ShellCommands {
 }
 
 impl ShellCommands {
-    /// Creates the builder with the variables in `host` that `environment` admits; `own` is the default shell.
+    /// Creates the builder with the variables in `host` that `environment` admits; `default_shell` is the
+    /// shell of the user.
     pub fn new(
         default_shell: Option<InstalledShell>,
         environment: EnvironmentPolicy,

@@ -11,7 +11,7 @@ const OVERWRITES_SHARED: &str = "overwrites or removes what others have";
 const RUNS_PROGRAM: &str = "makes git run a program";
 const CHANGES_REMOTE: &str = "changes where git fetches from or sends to";
 
-/// The rows for git; the format is described in `danger`.
+/// The rows for git; the format is described in `danger_matcher`.
 pub(super) const ROWS: &[DangerRow] = &[
     ("git", "{keys}", RUNS_PROGRAM),
     ("git", "--exec-path", RUNS_PROGRAM),

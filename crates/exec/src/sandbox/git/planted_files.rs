@@ -54,7 +54,7 @@ pub(crate) struct PlantedFileWatch {
 
 impl PlantedFileWatch {
     /// Collects the locations: `roots` outside any repository, missing submodules, and missing `configuration` with
-    /// the user action that makes it take effect. `left` is reported with the first run.
+    /// the user action that makes it take effect. `recovery_notes` are reported with the first run.
     pub(crate) fn new<'a>(
         roots: impl Iterator<Item = &'a PathBuf>,
         repositories: &[Repository],
@@ -230,7 +230,7 @@ impl Repository {
     }
 }
 
-/// Returns the paths of submodules of `repository` without a git directory.
+/// Returns the paths of the repository's submodules without a git directory.
 fn missing_submodules(Repository { at, root }: &Repository) -> Vec<PlantLocation> {
     let Ok(git) = sys::root(at) else { return Vec::new() };
     let read = |name: &str, most| sys::read_small_file(git.as_fd(), Path::new(name), most);
