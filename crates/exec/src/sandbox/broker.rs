@@ -25,7 +25,7 @@ use super::cell_plan::CellPlan;
 use super::denied_writes;
 use super::egress::{EgressHosts, EgressRoute};
 use super::refusal::KernelRefusal;
-use super::socket_owner::{BoundSockets, SocketOwner};
+use super::socket_origin::{BoundSockets, SocketOrigin};
 use super::sys::{self, SeccompAnswer, SeccompNotification};
 
 /// The maximum number of refusals reported for a run.
@@ -68,7 +68,7 @@ pub(crate) struct BrokerFacts {
     pub(crate) plan: CellPlan,
     /// True if the cell has its own loopback and abstract socket namespace.
     pub(crate) own_network: bool,
-    /// Finds the owner of a socket.
+    /// Finds the origin of a socket.
     pub(crate) bound_sockets: BoundSockets,
 }
 
@@ -272,17 +272,18 @@ impl Broker {
         };
         let is_named = || facts.plan.sockets.iter().any(|name| name == real.as_os_str().as_bytes());
         let plan = &facts.plan;
-        let owner = match denied_writes::is_private(&real, plan) || is_named() {
-            true => SocketOwner::Ours,
-            false => facts.bound_sockets.owner(&socket),
+        // A socket in a private directory, or one that the user named, is treated like one of the cell.
+        let origin = match denied_writes::is_private(&real, plan) || is_named() {
+            true => SocketOrigin::Inside,
+            false => facts.bound_sockets.origin(&socket),
         };
-        match owner {
-            SocketOwner::Ours => {}
+        match origin {
+            SocketOrigin::Inside => {}
             // As if the connection had been tried: no process listens.
-            SocketOwner::Unbound if denied_writes::may_write(&real, plan) => {
+            SocketOrigin::Unbound if denied_writes::may_write(&real, plan) => {
                 return Some(SeccompAnswer::Fails(Errno::CONNREFUSED));
             }
-            SocketOwner::Unbound | SocketOwner::Others => {
+            SocketOrigin::Unbound | SocketOrigin::Outside => {
                 self.record_refusal(KernelRefusal::Socket(real.to_string_lossy().into_owned()));
                 return Some(SeccompAnswer::Fails(Errno::ACCESS));
             }

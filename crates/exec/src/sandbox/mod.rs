@@ -35,7 +35,7 @@ pub(crate) mod scratch;
 pub(crate) mod seccomp_filter;
 mod set_aside;
 mod setup_advice;
-mod socket_owner;
+mod socket_origin;
 pub(crate) mod sys;
 
 pub(crate) use file_stamp::FileStamp;
