@@ -1,6 +1,6 @@
 //! Classifies one command by its words alone: read-only, ordinary, risky or dangerous.
 //!
-//! The tables are independent. `read_only` lists allowed options one by one; anything else is not read-only. 
+//! The tables are independent. `read_only` lists allowed options one by one; anything else is not read-only.
 //! `dangerous_commands` lists dangerous commands; anything else is ordinary. A gap in the danger table costs a
 //! question, never the confinement.
 
