@@ -97,7 +97,7 @@ impl OneShotCommand<'_> {
 
     async fn run_untimed(&self, spawner: &Spawner, permit: &Permit) -> Result<OneShotOutput, OneShotFault> {
         let directory = Arc::new(ConfinedFs::new(permit).lookup(self.directory)?);
-        let input = Arc::new(sealed_memfd(c"toolgate-errand", self.input)?);
+        let input = Arc::new(sealed_memfd(c"toolgate-stdin", self.input)?);
         let command =
             ProcessCommand::new(self.line.clone(), self.env.clone(), directory, Stdio::FileInput(input));
         let capture = Capture::new(None, String::new()).with_stream_limit(self.max_output_bytes);
