@@ -10,7 +10,7 @@ use wire::{ModelError, ModelErrorCode, RetryAdvice};
 use crate::ModelEventStream;
 
 /// Maximum size of one event. The decoder limits the response as a whole.
-const LONGEST: usize = 16 << 20;
+const MAX_EVENT_BYTES: usize = 16 << 20;
 /// The end marker of some APIs.
 const END_MARKER: &str = "[DONE]";
 
@@ -19,7 +19,7 @@ pub(crate) async fn response_events(response: Response) -> Result<ModelEventStre
     let kind = response.headers().get(http::header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if kind.starts_with("application/json") {
-        let whole = read_body(response, LONGEST).await?;
+        let whole = read_body(response, MAX_EVENT_BYTES).await?;
         let json = parse_event(&whole);
         return Ok(futures_util::stream::iter([json]).boxed());
     }
@@ -64,7 +64,7 @@ pub(crate) async fn read_body(mut response: Response, most: usize) -> Result<Str
 /// The error that ends a stream.
 #[derive(Debug, thiserror::Error)]
 enum ModelStreamError {
-    #[error("an event is longer than {LONGEST} bytes")]
+    #[error("an event is longer than {MAX_EVENT_BYTES} bytes")]
     Long,
     #[error(transparent)]
     Failed(#[from] reqwest::Error),
@@ -78,7 +78,7 @@ fn limited_bytes(response: Response) -> impl Stream<Item = Result<Bytes, ModelSt
             Ok(None) => None,
             Ok(Some(chunk)) => {
                 event = grow_event(event, &chunk);
-                if event.0 > LONGEST {
+                if event.0 > MAX_EVENT_BYTES {
                     return Some((Err(ModelStreamError::Long), None));
                 }
                 Some((Ok(chunk), Some((response, event))))
@@ -100,7 +100,7 @@ fn grow_event((mut event, mut line): (usize, usize), chunk: &[u8]) -> (usize, us
         }
         longest = longest.max(event);
     }
-    (if longest > LONGEST { longest } else { event }, line)
+    (if longest > MAX_EVENT_BYTES { longest } else { event }, line)
 }
 
 #[cfg(test)]
@@ -111,6 +111,6 @@ mod tests {
     fn an_event_ends_with_an_empty_line() {
         assert_eq!(grow_event((0, 0), b"data: 1\ndata"), (11, 4));
         assert_eq!(grow_event((11, 4), b": 2\r\n\r\n"), (0, 0));
-        assert_eq!(grow_event((LONGEST, 9), b"x\n\n"), (LONGEST + 1, 0));
+        assert_eq!(grow_event((MAX_EVENT_BYTES, 9), b"x\n\n"), (MAX_EVENT_BYTES + 1, 0));
     }
 }

@@ -26,7 +26,7 @@ pub(crate) enum AnsweredBy {
     /// The client.
     Client,
     /// Neither: the method is a notification.
-    Told,
+    Notification,
 }
 
 /// A row of the method catalogue.
@@ -94,9 +94,9 @@ macro_rules! calls {
             Client "approval/request" "Something has to be approved." ApprovalRequest(p::ApprovalRequestParams) -> p::ApprovalRequestResult;
             Client "user/ask" "The model wants to know something from the user." UserAsk(p::UserAskParams) -> p::UserAskResult;
             Client "tool/invoke" "A tool of the client's is called." ToolInvoke(p::ToolInvokeParams) -> p::ToolInvokeResult;
-            Told "session/event" "Something happened in a session that is followed." SessionEvent(p::SessionEventParams) -> p::EmptyResult;
-            Told "session/delta" "Something is happening; it will be told as an event when it is over." SessionDelta(p::SessionDeltaParams) -> p::EmptyResult;
-            Told "$/cancel" "The requester cancels a request." CancelRequest(p::CancelParams) -> p::EmptyResult;
+            Notification "session/event" "Something happened in a session that is followed." SessionEvent(p::SessionEventParams) -> p::EmptyResult;
+            Notification "session/delta" "Something is happening; it will be told as an event when it is over." SessionDelta(p::SessionDeltaParams) -> p::EmptyResult;
+            Notification "$/cancel" "The requester cancels a request." CancelRequest(p::CancelParams) -> p::EmptyResult;
         }
     };
 }

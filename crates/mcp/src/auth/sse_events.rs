@@ -11,7 +11,7 @@ use rmcp::model::RequestId;
 use sse_stream::{Error, Sse, SseStream};
 
 use super::http_post::unread_answer_error;
-use crate::json_limits::{self, JsonExcess, LONGEST_MESSAGE};
+use crate::json_limits::{self, JsonExcess, MAX_MESSAGE_BYTES};
 
 pub(super) type SseEvents = BoxStream<'static, Result<Sse, Error>>;
 
@@ -104,7 +104,7 @@ impl SseEventSize {
                 b'\n' => self.line_bytes = 0,
                 _ => (self.bytes, self.line_bytes) = (self.bytes + 1, self.line_bytes + 1),
             }
-            if self.bytes > LONGEST_MESSAGE {
+            if self.bytes > MAX_MESSAGE_BYTES {
                 return Err(JsonExcess::Long);
             }
         }

@@ -12,12 +12,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use crate::json_limits::{JsonMeter, LONGEST_MESSAGE};
+use crate::json_limits::{JsonMeter, MAX_MESSAGE_BYTES};
 
 /// Time limit for a program to read our messages.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum bytes it may write meanwhile, because each of its requests queues an answer.
-const MAX_BYTES_WHILE_BLOCKED: usize = LONGEST_MESSAGE;
+const MAX_BYTES_WHILE_BLOCKED: usize = MAX_MESSAGE_BYTES;
 
 /// The shared state of both directions, and the reason if the line was cut.
 #[derive(Default)]

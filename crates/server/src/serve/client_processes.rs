@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use exec::capture::CapturedStream;
 use exec::process::PtySize;
-use exec::session::{GRACE, OutputStreaming, ProcessSession, SessionStage};
+use exec::session::{OutputStreaming, ProcessSession, SIGTERM_GRACE, SessionStage};
 use parking_lot::Mutex;
 use rpc::protocol as p;
 use rpc::{RpcErrorCode, RpcFault};
@@ -241,7 +241,7 @@ impl HostedSession {
     pub(super) fn kill_process(&self, process: u32) -> Result<p::EmptyResult, RpcFault> {
         let reader = self.find_reader(process)?;
         reader.output.lock().streaming.without_limit();
-        reader.session.end(GRACE);
+        reader.session.end(SIGTERM_GRACE);
         Ok(p::EmptyResult {})
     }
 }
