@@ -24,7 +24,7 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 use super::cell_plan::CellPlan;
 use super::denied_writes;
 use super::egress::{EgressHosts, EgressRoute};
-use super::refusal::KernelRefusal;
+use super::refusal::SandboxRefusal;
 use super::socket_origin::{BoundSockets, SocketOrigin};
 use super::sys::{self, SeccompAnswer, SeccompNotification};
 
@@ -41,8 +41,8 @@ const CONNECT_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 /// Answers the system calls of one run.
 pub(crate) struct Broker {
     listener: OwnedFd,
-    recorded_refusals: BTreeSet<KernelRefusal>,
-    new_refusals: Vec<KernelRefusal>,
+    recorded_refusals: BTreeSet<SandboxRefusal>,
+    new_refusals: Vec<SandboxRefusal>,
     /// Connections in progress, or waiting for room in a listener's backlog.
     pending_connects: Vec<PendingConnect>,
     /// The allowed hosts beyond the network setting, if there are any.
@@ -94,7 +94,7 @@ impl Broker {
     }
 
     /// Returns the refusals since the last call.
-    pub(crate) fn take_refusals(&mut self) -> Vec<KernelRefusal> {
+    pub(crate) fn take_refusals(&mut self) -> Vec<SandboxRefusal> {
         std::mem::take(&mut self.new_refusals)
     }
 
@@ -109,7 +109,7 @@ impl Broker {
             }
             _ => {
                 for path in denied_writes::refused_paths(&notification, &facts.plan) {
-                    self.record_refusal(KernelRefusal::Write(path));
+                    self.record_refusal(SandboxRefusal::Write(path));
                 }
                 Some(SeccompAnswer::Continue)
             }
@@ -160,7 +160,7 @@ impl Broker {
     }
 
     /// Records a refusal, once.
-    pub(crate) fn record_refusal(&mut self, refusal: KernelRefusal) {
+    pub(crate) fn record_refusal(&mut self, refusal: SandboxRefusal) {
         if self.recorded_refusals.len() < MAX_REPORTED_REFUSALS
             && self.recorded_refusals.insert(refusal.clone())
         {
@@ -221,7 +221,7 @@ impl Broker {
         });
         route.unwrap_or_else(|| match may_connect(to, plan.network) {
             true => EgressRoute::Direct,
-            false => EgressRoute::Refused(KernelRefusal::Connect(to)),
+            false => EgressRoute::Refused(SandboxRefusal::Connect(to)),
         })
     }
 
@@ -236,7 +236,7 @@ impl Broker {
         if facts.own_network || facts.plan.sockets.contains(&shown) {
             return self.connect_for(notification, socket, unix_address(&[b"\0", name].concat()), None);
         }
-        self.record_refusal(KernelRefusal::Socket(String::from_utf8_lossy(&shown).into_owned()));
+        self.record_refusal(SandboxRefusal::Socket(String::from_utf8_lossy(&shown).into_owned()));
         Some(SeccompAnswer::Fails(Errno::ACCESS))
     }
 
@@ -284,7 +284,7 @@ impl Broker {
                 return Some(SeccompAnswer::Fails(Errno::CONNREFUSED));
             }
             SocketOrigin::Unbound | SocketOrigin::Outside => {
-                self.record_refusal(KernelRefusal::Socket(real.to_string_lossy().into_owned()));
+                self.record_refusal(SandboxRefusal::Socket(real.to_string_lossy().into_owned()));
                 return Some(SeccompAnswer::Fails(Errno::ACCESS));
             }
         }

@@ -40,6 +40,6 @@ pub(crate) mod sys;
 
 pub(crate) use file_stamp::FileStamp;
 pub use pool::{MachineSupport, probe};
-pub use refusal::KernelRefusal;
+pub use refusal::SandboxRefusal;
 pub use scratch::Scratch;
 pub use setup_advice::SetupFix;
