@@ -1,5 +1,6 @@
-//! Runs a program of the user's to completion, with bounded output and run time, and leaves no process behind. All of
-//! its input is available when it starts.
+//! Runs a program of the user's to completion, with bounded output and run time, and leaves no process behind.
+//!
+//! All of its input is available when it starts.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

@@ -1,5 +1,6 @@
-//! Leak tests: hostile commands that are cancelled, time out, crash or are killed leave no process, descriptor or
-//! file.
+//! Leak tests: hostile commands that end in any way leave no process, descriptor or file.
+//!
+//! They are cancelled, time out, crash, or are killed with or without their supervisor.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,

@@ -1,4 +1,4 @@
-//! Tests with real processes: started, read, ended, and never left behind.
+//! Tests of running one process: exit status, launch errors, permit check, inherited descriptors, streamed output.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::sync::Arc;

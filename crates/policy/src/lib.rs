@@ -1,5 +1,7 @@
-//! Decides what a tool call may do. A tool states an [`Intent`], and the [`Gate`] turns it into a [`Verdict`]. Only an
-//! allowing verdict holds a [`Permit`], which `exec` requires.
+//! Decides what a tool call may do.
+//!
+//! A tool states an [`Intent`], and the [`Gate`] turns it into a [`Verdict`]. Only an allowing verdict holds a
+//! [`Permit`], which `exec` requires.
 //!
 //! Everything here is a value or a pure function over values: this crate performs no I/O.
 

@@ -1,4 +1,4 @@
-//! One assistant turn, kept in a form that every dialect can write into the next request.
+//! One assistant turn in a form that every dialect can write into the next request.
 
 mod saved_json;
 

@@ -1,9 +1,11 @@
-//! Broker for the few system calls that a filter cannot judge: it decides to which address a socket connects. Records
-//! refusals.
+//! Broker: makes connections for confined programs if their address is allowed, and records refusals.
 //!
-//! The broker reads the caller's memory once, takes its socket once, and connects on behalf of the caller. Later
-//! changes to the memory or the descriptor have no effect. Letting the call itself continue would let the kernel read
-//! both again (TOCTOU).
+//! A filter cannot judge an address, since it is in memory. The broker also sees `bind` in a shared network, and calls
+//! that change files if refusals are recorded; the kernel executes those itself.
+//!
+//! For `connect`, the broker reads the caller's memory once, takes its socket once, and connects on behalf of the
+//! caller. Later changes to the memory or the descriptor have no effect. Letting the call itself continue would let
+//! the kernel read both again (TOCTOU).
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;

@@ -1,5 +1,4 @@
-//! Tests of confined file access on real file systems, against hostile links, FIFOs, devices and a process that swaps
-//! directories.
+//! Tests of confined file access: hostile links, FIFOs, devices, and a process that swaps directories.
 #![expect(clippy::disallowed_methods, reason = "tests build their trees without `ConfinedFs`")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot build its tree should fail at once")]
 

@@ -1,4 +1,4 @@
-//! Rejects paths that no file can have, in any tree.
+//! Rejects paths in a patch that are surely mistakes: empty, NUL, a directory, `~/`, a URL, quoted.
 
 use super::{PatchSyntaxError, clip};
 

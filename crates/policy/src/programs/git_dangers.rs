@@ -1,5 +1,6 @@
-//! The dangers of `git`. No git command is read-only by its words, since the repository's configuration can run
-//! programs.
+//! The table of dangerous `git` commands.
+//!
+//! No git command is read-only by its words, since the repository's configuration can run programs.
 
 use super::danger_matcher::{self, DangerRow, option_values};
 use super::danger_predicates::operands;

@@ -1,5 +1,6 @@
-//! Finds and renames files that commands plant where a program of the user's would obey them: git directories that
-//! git enters, and new configuration of agents and editors.
+//! Finds and renames files that commands plant where a program of the user's would obey them.
+//!
+//! They are git directories that git enters, and new configuration of agents and editors.
 //!
 //! Git takes a directory with `HEAD`, `objects` and `refs` for a repository, and enters a repository at the path of a
 //! submodule. No mount can protect missing names. So they are searched for during a run and after it, and renamed if
