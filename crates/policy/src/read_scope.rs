@@ -22,7 +22,7 @@ struct SessionDirectory {
 
 /// A directory that the session has for itself, in place of the host's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is private to this session, so what the host has in its own `{0}` is not there", place.display())]
+#[error("`{0}` is private to this session, so files in the host's `{0}` are not visible", place.display())]
 pub struct PrivateDirectory {
     /// The host path that it replaces, e.g. `/tmp`.
     pub place: PathBuf,

@@ -39,7 +39,7 @@ impl Args<'_> {
         let text = self.text(at);
         let number =
             text.strip_prefix("0x").map_or_else(|| text.parse(), |hex| usize::from_str_radix(hex, 16));
-        number.unwrap_or_else(|_| usage(&format!("`{text}` is no number")))
+        number.unwrap_or_else(|_| usage(&format!("`{text}` is not a number")))
     }
 }
 

@@ -90,7 +90,7 @@ impl PrivateFileDir {
 fn check_private(file: &OwnedFd) -> io::Result<()> {
     let stat = rustix::fs::fstat(file)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     if stat.st_uid != rustix::process::geteuid().as_raw() {
         return Err(io::Error::other("it belongs to another user"));

@@ -20,7 +20,7 @@ pub(super) const ROWS: &[DangerRow] = &[
     ("git", "config {config}", "changes how git works, or what it runs"),
     ("git", "remote set-url,remove,rm,rename", CHANGES_REMOTE),
     ("git", "submodule set-url", CHANGES_REMOTE),
-    ("git", "push {url}", "sends commits to an address that is no remote"),
+    ("git", "push {url}", "sends commits to an address that is not a remote"),
     ("git", "read-tree -u,--reset", LOSES_WORK),
     ("git", "checkout-index -f,--force", LOSES_WORK),
     ("git", "submodule deinit -f,--force", LOSES_WORK),
