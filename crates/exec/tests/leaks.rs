@@ -1,6 +1,6 @@
 //! Leak tests: hostile commands that end in any way leave no process, descriptor or file.
 //!
-//! They are cancelled, time out, crash, or are killed with or without their supervisor.
+//! They are cancelled, time out or get signals; their processes or their supervisors are killed.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
