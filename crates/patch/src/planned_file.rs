@@ -1,4 +1,4 @@
-//! The state of one file while a patch is planned: original content, new content, and the effects of the patch so far.
+//! The state of one file while a patch is planned: original content, new content, and effects so far.
 
 use crate::edit::{EditAction, FileEdit, UpdateTarget};
 use crate::fault::PatchFault;
