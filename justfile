@@ -15,7 +15,7 @@ quick:
 test NAME="":
     cargo test --workspace -- {{NAME}}
 
-# Accept changed texts: inline snapshots (needs cargo-insta), docs/tools.md, the wire's sentences and specs.
+# Accept changed texts: inline snapshots (needs cargo-insta), docs/tools.md, the wire's error messages and specs.
 bless:
     TOOLGATE_BLESS=1 cargo insta test --workspace --accept
 

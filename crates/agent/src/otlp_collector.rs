@@ -58,7 +58,7 @@ impl OtlpCollector {
     /// Posts `report` to `path`, e.g. `v1/traces`, and returns the response body.
     ///
     /// # Errors
-    /// A few words, if the collector did not accept it within `patience`.
+    /// A few words, if the collector did not accept it within `timeout`.
     pub async fn post(&self, path: &str, report: String, timeout: Duration) -> Result<String, String> {
         let sent = self.http.post(join_path(&self.base, path)).headers(self.headers.clone()).timeout(timeout);
         let response = sent.body(report).send().await.map_err(|error| match error.is_timeout() {

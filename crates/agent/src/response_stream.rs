@@ -38,7 +38,7 @@ pub(crate) async fn response_events(response: Response) -> Result<ModelEventStre
 }
 
 fn parse_event(text: &str) -> Result<Value, ModelError> {
-    serde_json::from_str(text).map_err(|error| broken_stream(&format!("it is no JSON: {error}")))
+    serde_json::from_str(text).map_err(|error| broken_stream(&format!("it is not JSON: {error}")))
 }
 
 /// Returns the error of a stream that broke off.

@@ -50,7 +50,7 @@ impl ScriptedModelServer {
         self.listener.local_addr()
     }
 
-    /// Serves until it is dropped. Calls `heard` with the path and the body of every request.
+    /// Serves until it is dropped. Calls `on_request` with the path and the body of every request.
     pub async fn serve(
         self,
         on_request: impl Fn(&str, &str) + Clone + Send + Sync + 'static,

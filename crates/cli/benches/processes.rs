@@ -122,7 +122,7 @@ fn terminals(runtime: &tokio::runtime::Runtime) {
     let host = status("VmRSS").saturating_sub(before) / 1024;
     let helpers = shared_out("toolgate-") / 1024;
     println!(
-        "| … resident: the host grew by; spawner and keepers | {host} MiB; {helpers} MiB | (bar: 300 MiB) | |"
+        "| … resident: the host grew by; spawner and supervisors | {host} MiB; {helpers} MiB | (bar: 300 MiB) | |"
     );
 }
 

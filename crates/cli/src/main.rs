@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         CliCommand::Patch(args) => commands::patch::run(&args),
         CliCommand::Diff(args) => commands::diff::run(&args),
         CliCommand::Mcp(args) => match &args.command {
-            Some(command) => commands::servers::run(command),
+            Some(command) => commands::mcp_servers::run(command),
             None => commands::mcp::run(*args),
         },
         CliCommand::Approve(args) => commands::approve::run(&args),

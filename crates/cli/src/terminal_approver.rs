@@ -74,7 +74,7 @@ impl TerminalApprover {
         let _asking = AskingFlag::set(&self.asking);
         let terminal = open_tty()?;
         let mut keys = RawKeyMode::enable(terminal.try_clone()?)?;
-        // Dropping the future drops `_wanted`, which wakes the thread.
+        // Dropping the future drops `_cancel_on_drop`, which wakes the thread.
         let (cancel_fd, _cancel_on_drop) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let (answer_sender, answer_receiver) = oneshot::channel();
         let thread = std::thread::Builder::new().name("approval".to_owned());

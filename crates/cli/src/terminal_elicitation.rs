@@ -201,7 +201,7 @@ impl ElicitationDialogue<'_> {
                         break;
                     }
                     Ok(None) if !needed => break,
-                    Ok(None) => writeln!(self.out, "It is needed; Ctrl-D gives up.")?,
+                    Ok(None) => writeln!(self.out, "This field is required; Ctrl-D cancels.")?,
                     Err(why) => writeln!(self.out, "{}", to_one_line(&why))?,
                 }
             }
@@ -391,7 +391,7 @@ mod tests {
         Value:
           │ Your name (string; as on the door)
         Value:
-        It is needed; Ctrl-D gives up.
+        This field is required; Ctrl-D cancels.
         Value:
           │ sure (boolean; may be left empty)
         Value:

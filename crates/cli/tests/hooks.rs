@@ -184,7 +184,7 @@ fn invalid_hook_is_rejected_before_anything_runs() {
         assert!(told.starts_with("2\n"), "{told}");
         told.split_once("-- err\n").unwrap().1.lines().next().unwrap().to_owned()
     };
-    assert_snapshot!(wrong("command = [\"no-such-program\"]"), @"error: $DIR/own/config.toml:3: the hook `no-such-program` cannot be run: there is no program `no-such-program` along the PATH");
+    assert_snapshot!(wrong("command = [\"no-such-program\"]"), @"error: $DIR/own/config.toml:3: the hook `no-such-program` cannot be run: there is no program `no-such-program` in PATH");
     assert_snapshot!(wrong("command = [\"~/none.sh\"]"), @"error: $DIR/own/config.toml:3: the hook `none.sh` cannot be run: `$DIR/home/none.sh` is not an executable program");
     assert_snapshot!(wrong("command = [\"./none.sh\"]"), @"error: $DIR/own/config.toml:3: the hook `none.sh` cannot be run: `$DIR/own/none.sh` is not an executable program");
     assert_snapshot!(wrong("command = [\"true\"]\ntools = [\"reed_file\"]"), @"error: $DIR/own/config.toml:3: the hook `true` cannot be run: it is for the tool `reed_file`, which does not exist");

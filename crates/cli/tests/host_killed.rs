@@ -167,12 +167,12 @@ impl PipeHost {
     }
 
     /// Returns the supervisor above a process whose arguments contain `mark`.
-    fn keeper_of(&self, mark: &str) -> i32 {
+    fn supervisor_of(&self, mark: &str) -> i32 {
         let is_it = |pid: &i32| String::from_utf8_lossy(&proc_file(*pid, "cmdline")).contains(mark);
         let mut at = self.family().into_iter().find(is_it).expect("it runs");
         // ends: at the supervisor, or at the top of the tree
-        while comm(at) != "toolgate-keeper" {
-            at = parent(at).expect("a keeper is above it");
+        while comm(at) != "toolgate-super" {
+            at = parent(at).expect("a supervisor is above it");
         }
         at
     }
@@ -407,11 +407,11 @@ fn killed_together_with_its_spawner_it_leaves_nothing() {
 }
 
 #[test]
-fn asked_to_end_together_with_its_keepers_it_leaves_nothing() {
+fn asked_to_end_together_with_its_supervisors_it_leaves_nothing() {
     // As `pkill toolgate` does.
     let mut host = PipeHost::start();
     host.all_nasty();
-    let ours = [host.called("toolgate-spawn"), host.called("toolgate-keeper")].concat();
+    let ours = [host.called("toolgate-spawn"), host.called("toolgate-super")].concat();
     assert!(ours.len() > NASTY.len());
     let asked = Instant::now();
     kill(host.pid(), Signal::TERM);
@@ -421,9 +421,9 @@ fn asked_to_end_together_with_its_keepers_it_leaves_nothing() {
 }
 
 #[test]
-fn a_program_that_stops_its_keeper_does_not_outlive_the_host() {
+fn a_program_that_stops_its_supervisor_does_not_outlive_the_host() {
     let mut host = PipeHost::start();
-    let stop = r#"[ "$(</proc/$PPID/comm)" = toolgate-keeper ] && kill -STOP $PPID"#;
+    let stop = r#"[ "$(</proc/$PPID/comm)" = toolgate-super ] && kill -STOP $PPID"#;
     host.nasty((&format!("setsid -f sleep $M; {stop}; sleep $M"), false));
     session_id(&host.answer());
     let killed = Instant::now();
@@ -486,7 +486,7 @@ fn a_killed_spawner_is_replaced_and_sessions_go_on() {
 }
 
 #[test]
-fn a_killed_keeper_ends_its_session_alone() {
+fn a_killed_supervisor_ends_its_session_alone() {
     let mut host = PipeHost::start();
     host.call("exec_command", &json!({ "cmd": "cat", "stdin": true, "login": false, "yield_time_ms": 250 }));
     let cat = session_id(&host.answer());
@@ -497,9 +497,9 @@ fn a_killed_keeper_ends_its_session_alone() {
         ));
         let mark = format!("98765.{:04}{:04}", host.limit, host.calls - 1);
         let session = session_id(&host.answer());
-        let keeper = host.keeper_of(&mark);
+        let supervisor = host.supervisor_of(&mark);
         let before = host.family().len();
-        kill(keeper, signal);
+        kill(supervisor, signal);
         let killed = Instant::now();
         let left = |host: &PipeHost| {
             let marked = |pid: &i32| String::from_utf8_lossy(&proc_file(*pid, "cmdline")).contains(&mark);

@@ -198,7 +198,7 @@ fn what_cannot_be_a_server_is_not_added() {
     2
     -- out
     -- err
-    error: `A` is no NAME=VALUE
+    error: `A` is not NAME=VALUE
 
     2
     -- out

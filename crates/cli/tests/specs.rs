@@ -38,8 +38,8 @@ fn the_bytes_are_the_same_every_time_and_sorted_by_name() {
 #[test]
 fn the_manual_of_every_tool_is_committed() {
     let mut page = String::from(
-        "# The tools\n\nWhat a model is told about each tool. Made from the code; `just bless` makes it anew. [models.md](models.md) says which model is\n\
-         offered which of them.\n",
+        "# The tools\n\nThe descriptions and arguments of all tools, as models get them. `just bless` writes this page from the code.\n\
+         [models.md](models.md) lists which model is offered which tools.\n",
     );
     let offered = tools(&["--wire", "mcp", "--json"]);
     for spec in serde_json::from_str::<Vec<Value>>(&tools(&["--wire", "mcp", "--json", "--all"])).unwrap() {

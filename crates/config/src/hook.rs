@@ -43,7 +43,7 @@ pub struct HookSetting {
     pass: Vec<String>,
 }
 
-/// The time at which the hook runs.
+/// The time at which the hook runs, as a file spells it: [`toolgate::HookMoment`] in the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum HookTiming {

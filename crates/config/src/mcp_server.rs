@@ -21,7 +21,7 @@ const TIMEOUT_SEC_RANGE: std::ops::RangeInclusive<f64> = 0.1..=86_400.0;
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerTable {
-    /// The program of a local server, found along the `PATH`.
+    /// The program of a local server, found in `PATH`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// The program's arguments.
@@ -285,7 +285,7 @@ fn find_url_fault(url: &str) -> Option<String> {
     let rest = url.strip_prefix("https://").map(|rest| (rest, true));
     let rest = rest.or_else(|| url.strip_prefix("http://").map(|rest| (rest, false)));
     let Some((rest, is_secret)) = rest else {
-        return Some(format!("`{url}` is no URL of a server; it begins with https://"));
+        return Some(format!("`{url}` is not the URL of a server; it begins with https://"));
     };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if host.contains('@') {
@@ -337,7 +337,7 @@ mod tests {
                 "url = 'https://a:b@example.org'",
                 "its `url` holds a user or a password; use `bearer_token_env_var`",
             ),
-            ("url = 'file:///x'", "`file:///x` is no URL of a server; it begins with https://"),
+            ("url = 'file:///x'", "`file:///x` is not the URL of a server; it begins with https://"),
             ("command = 'x'\ntool_timeout_sec = 0", "`tool_timeout_sec` must be from 0.1 to 86400"),
             ("command = 'x'\ntimeout_seconds = 0", "`timeout_seconds` must be from 0.1 to 86400"),
         ];

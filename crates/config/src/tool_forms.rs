@@ -53,7 +53,7 @@ pub(super) struct ModelTable {
 pub struct ModelSetting {
     name: String,
     #[serde(flatten)]
-    said: FormSettings,
+    settings: FormSettings,
     #[serde(skip_serializing_if = "Option::is_none")]
     include_view_image_tool: Option<bool>,
 }
@@ -84,7 +84,7 @@ impl ModelTable {
         let setting = |(name, table): (&String, &Spanned<Self>)| {
             file.setting(table, |table| ModelSetting {
                 name: name.clone(),
-                said: FormSettings {
+                settings: FormSettings {
                     shell_type: table.shell_type,
                     apply_patch_tool_type: table.apply_patch_tool_type,
                     use_experimental_streamable_shell_tool: table.use_experimental_streamable_shell_tool,
@@ -124,15 +124,15 @@ impl Config {
     pub fn tool_forms(&self, model: &str) -> ToolForms {
         let own = self.models.iter().map(|table| &table.value).filter(|table| model.starts_with(&table.name));
         let own = own.max_by_key(|table| table.name.len());
-        let said = own.map(|table| table.said).unwrap_or_default();
+        let settings = own.map(|table| table.settings).unwrap_or_default();
         let all = FormSettings {
             shell_type: self.tools.shell_type.value,
             apply_patch_tool_type: self.tools.apply_patch_tool_type.value,
             use_experimental_streamable_shell_tool: self.tools.use_experimental_streamable_shell_tool.value,
         };
         ToolForms {
-            shell: said.shell().or(all.shell()),
-            apply_patch: said.apply_patch().or(all.apply_patch()),
+            shell: settings.shell().or(all.shell()),
+            apply_patch: settings.apply_patch().or(all.apply_patch()),
             sees_images: own.and_then(|table| table.include_view_image_tool),
         }
     }

@@ -1,4 +1,4 @@
-//! Turns the outcome of a call into its final output: errors become text, and text over the token budget is truncated.
+//! Turns the outcome of a call into its final output: errors become text, and long text is truncated.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;

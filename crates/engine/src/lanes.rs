@@ -23,7 +23,7 @@ struct LaneState {
 }
 
 impl Lanes {
-    /// Creates lanes in which at most `width` shared calls run at a time.
+    /// Creates lanes in which at most `max_shared` shared calls run at a time.
     pub(crate) fn new(max_shared: usize) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), max_shared: max_shared.max(1) })
     }

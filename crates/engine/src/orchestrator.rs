@@ -1,5 +1,6 @@
-//! Runs one call under the policy: verdict, question, permit, attempt. A sandbox refusal may lead to another question
-//! and attempt.
+//! Runs one call under the policy: verdict, question, permit, attempt.
+//!
+//! A refusal by the sandbox may lead to another question and another attempt.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

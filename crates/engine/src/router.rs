@@ -28,7 +28,7 @@ use crate::{
 /// Resource limits of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallLimits {
-    /// The token limit of an output; see [`fit`](crate::truncate_middle) for the way tokens are counted.
+    /// The token limit of an output; see [`truncate_middle`](crate::truncate_middle) for the way tokens are counted.
     pub output_tokens: usize,
     /// The time limit of a call, counted from the moment its lane is free.
     pub call_timeout: Duration,
@@ -64,7 +64,7 @@ struct RouterState {
 }
 
 impl ToolRouter {
-    /// Creates a router for calls made at `place`.
+    /// Creates a router for calls made in `working_dir`.
     pub fn new(registry: ToolRegistry, gate: Gate, working_dir: WorkingDir) -> Self {
         let limits = CallLimits::default();
         let state = RouterState {

@@ -112,7 +112,7 @@ impl ToolCallRuntime {
 /// Polls the call once here, and spawns a task only if it is not finished then.
 ///
 /// A thread hop and back costs some 60 µs, while an unknown tool or a new plan is answered in five. Long work goes
-/// through `Cx::blocking` or awaits something, so its first step is short.
+/// through `Cx::run_blocking` or awaits something, so its first step is short.
 fn poll_or_spawn(call: impl Future<Output = ToolOutput> + Send + 'static) -> CallTask {
     let mut call = Box::pin(call);
     match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {

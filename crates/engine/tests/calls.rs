@@ -296,7 +296,7 @@ async fn panics_outside_the_tool_become_answers() {
     struct PanickingStore;
     impl OverflowStore for PanickingStore {
         fn store(&self, _: &CallId, _: &str) -> Option<String> {
-            panic!("keeper")
+            panic!("store")
         }
     }
     struct PanickingTool(tool::ToolSpec);

@@ -1,4 +1,4 @@
-//! Tests the end of a call that is cancelled or times out: its tool gets a signal and answers partially, or is dropped.
+//! Tests the end of a cancelled or timed-out call: its tool gets a signal and answers partially, or is dropped.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::sync::Arc;

@@ -1,5 +1,7 @@
-//! Fuzzes the orchestrator with random policies, rules, intents, refusals and answers. No attempt leaves the sandbox
-//! without permission or gets more than it was granted. Every call has one answer, and every call ends.
+//! Fuzzes the orchestrator with random policies, rules, intents, refusals and answers.
+//!
+//! No attempt leaves the sandbox without permission or gets more than it was granted. Every call has one answer, and
+//! every call ends.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::collections::HashMap;

@@ -1,6 +1,7 @@
-//! Access to the machine. [`fs`] confines file access. [`process`] and [`session`] run processes and leave none
-//! behind; [`sandbox`] confines them as a policy says. [`capture`] and [`spill`] keep output, [`rules`] reads and
-//! saves rule files.
+//! Access to the machine: confined files, processes, sandboxes, kept output and rule files.
+//!
+//! [`fs`] confines file access. [`process`] and [`session`] run processes and leave none behind; [`sandbox`] confines
+//! them as a policy says. [`capture`] and [`spill`] keep output, [`rules`] reads and saves rule files.
 
 pub mod capture;
 pub mod fs;

@@ -1,5 +1,6 @@
-//! Runs a program of the user's to completion, with bounded output and run time, and leaves no process behind. All of
-//! its input is available when it starts.
+//! Runs a program of the user's to completion, with bounded output and run time, and leaves no process behind.
+//!
+//! All of its input is available when it starts.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -97,7 +98,7 @@ impl OneShotCommand<'_> {
 
     async fn run_untimed(&self, spawner: &Spawner, permit: &Permit) -> Result<OneShotOutput, OneShotFault> {
         let directory = Arc::new(ConfinedFs::new(permit).lookup(self.directory)?);
-        let input = Arc::new(sealed_memfd(c"toolgate-errand", self.input)?);
+        let input = Arc::new(sealed_memfd(c"toolgate-stdin", self.input)?);
         let command =
             ProcessCommand::new(self.line.clone(), self.env.clone(), directory, Stdio::FileInput(input));
         let capture = Capture::new(None, String::new()).with_stream_limit(self.max_output_bytes);

@@ -45,7 +45,7 @@ const CACHE_LIFETIME: Duration = Duration::from_millis(100);
 const MAX_CACHED_DIRECTORIES: usize = 10_000;
 
 impl ThisMachine {
-    /// Searches programs along `path`. Programs below the real paths `changeable` are not trusted.
+    /// Searches programs along `path`. Programs below the real paths `writable_roots` are not trusted.
     pub fn new(path: impl Into<OsString>, writable_roots: Vec<PathBuf>) -> Self {
         Self {
             path: path.into(),

@@ -1,5 +1,6 @@
-//! Leak tests: hostile commands that are cancelled, time out, crash or are killed leave no process, descriptor or
-//! file.
+//! Leak tests: hostile commands that end in any way leave no process, descriptor or file.
+//!
+//! They are cancelled, time out or get signals; their processes or their supervisors are killed.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -35,7 +36,7 @@ use toolgate_exec::spill::Spill;
 testkit::trials![
     a_thousand_nasty_calls_leave_nothing,
     a_killed_spawner_is_replaced,
-    a_stopped_keeper_still_ends_its_run,
+    a_stopped_supervisor_still_ends_its_run,
     a_stopped_spawner_does_not_stop_the_next_call,
     an_end_that_is_asked_for_twice_is_not_put_off,
     a_chain_of_processes_ends_as_soon_as_a_crowd,
@@ -248,9 +249,9 @@ fn spawners() -> BTreeSet<i32> {
 }
 
 /// Returns the supervisor of a session: the parent of its process.
-fn keeper(session: &ProcessSession) -> Option<i32> {
+fn supervisor(session: &ProcessSession) -> Option<i32> {
     let parent = ProcStatRow::read(ProcStatRow::read(session.pid()?)?.parent)?;
-    (parent.name == "toolgate-keeper").then_some(parent.pid)
+    (parent.name == "toolgate-super").then_some(parent.pid)
 }
 
 fn kill(pid: i32, signal: Signal) {
@@ -308,8 +309,8 @@ impl FateRng {
 }
 
 /// Kills only processes with this name: pids are reused.
-const KILL_KEEPER: &str =
-    r#"kill_keeper() { [ "$(</proc/$PPID/comm)" = toolgate-keeper ] && kill -$1 $PPID; }"#;
+const KILL_SUPERVISOR: &str =
+    r#"kill_supervisor() { [ "$(</proc/$PPID/comm)" = toolgate-super ] && kill -$1 $PPID; }"#;
 const KILL_SPAWNER: &str = r#"kill_spawner() {
     read -r _ _ _ up _ </proc/$PPID/stat
     [ "$(</proc/$up/comm)" = toolgate-spawn ] && kill -$1 $up && echo $up
@@ -326,8 +327,8 @@ const NASTY: &[(&str, &str)] = &[
     ("its pipes are held", "(setsid sleep $M &); exit 3"),
     ("bomb", "b() { [ $1 = 0 ] && exec sleep $M; b $(($1 - 1)) & b $(($1 - 1)) & wait; }; b 4"),
     ("forks on and on", "for ((i = 0; i < 40; i++)); do ( (sleep $M &) & ); done; sleep $M"),
-    ("kills its keeper", "( (setsid sleep $M &) & ); setsid -f sleep $M; kill_keeper KILL; sleep $M"),
-    ("asks its keeper to end", "(trap '' TERM; setsid -f sleep $M); kill_keeper TERM; sleep $M"),
+    ("kills its supervisor", "( (setsid sleep $M &) & ); setsid -f sleep $M; kill_supervisor KILL; sleep $M"),
+    ("asks its supervisor to end", "(trap '' TERM; setsid -f sleep $M); kill_supervisor TERM; sleep $M"),
     ("crashes", "setsid sleep $M & sleep $M & kill -SEGV $$; sleep $M"),
     ("kills itself", "(trap '' TERM; sleep $M & ); kill -KILL $$; sleep $M"),
     ("kills its group", "setsid -f sleep $M; sleep $M & kill -KILL 0; sleep $M"),
@@ -335,7 +336,7 @@ const NASTY: &[(&str, &str)] = &[
     ("closes all", "setsid -f sleep $M; exec 0<&- >&- 2>&-; (sleep $M &); sleep $M"),
     ("many end at once", "for ((i = 0; i < 60; i++)); do (: & ); done; sleep $M"),
     ("namespace", "unshare -fp setsid sleep $M & unshare -Ufp setsid sleep $M & sleep $M"),
-    ("other names", "(exec -a '(a) b) S 1 1' sleep $M &); (exec -a toolgate-keeper sleep $M &); sleep $M"),
+    ("other names", "(exec -a '(a) b) S 1 1' sleep $M &); (exec -a toolgate-super sleep $M &); sleep $M"),
     ("hops from process to process", "h() { h & }; h & h & h & h & sleep $M"),
     ("just ends", "sleep $M & exit 7"),
 ];
@@ -353,7 +354,7 @@ enum CallFate {
     /// Another process kills its process, then all is ended.
     Killed(Duration),
     /// Its supervisor is killed.
-    KeeperKilled(Duration),
+    SupervisorKilled(Duration),
     /// It gets a signal, then it is ended.
     Signalled(Duration),
 }
@@ -366,7 +367,7 @@ impl CallFate {
             3 => Self::CancelledAtOnce(dice.millis(4)),
             4..=6 => Self::TimedOut(after, Duration::from_millis(dice.below(3) * 15)),
             7 => Self::Killed(after),
-            8 => Self::KeeperKilled(after),
+            8 => Self::SupervisorKilled(after),
             _ => Self::Signalled(after),
         }
     }
@@ -411,7 +412,7 @@ async fn meet(session: &ProcessSession, pump: &mut Pump, fate: CallFate) {
     | CallFate::CancelledAtOnce(after)
     | CallFate::TimedOut(after, _)
     | CallFate::Killed(after)
-    | CallFate::KeeperKilled(after)
+    | CallFate::SupervisorKilled(after)
     | CallFate::Signalled(after)) = fate;
     if timeout(after, &mut *pump).await.is_ok() {
         return;
@@ -423,8 +424,8 @@ async fn meet(session: &ProcessSession, pump: &mut Pump, fate: CallFate) {
             session.pid().into_iter().for_each(|pid| kill(pid, Signal::KILL));
             Duration::ZERO
         }
-        CallFate::KeeperKilled(_) => {
-            keeper(session).into_iter().for_each(|pid| kill(pid, Signal::KILL));
+        CallFate::SupervisorKilled(_) => {
+            supervisor(session).into_iter().for_each(|pid| kill(pid, Signal::KILL));
             Duration::ZERO
         }
         CallFate::Signalled(_) => {
@@ -471,7 +472,7 @@ async fn storm(bench: &Arc<LeakBench>, calls: usize, seed: u64) -> Vec<String> {
         }
         let (name, script) = NASTY[number % NASTY.len()];
         let (name, script) = if number % 100 == 99 { ("big bomb", BIG_BOMB) } else { (name, script) };
-        let script = format!("{KILL_KEEPER}\n{script}");
+        let script = format!("{KILL_SUPERVISOR}\n{script}");
         let stdio = match dice.below(4) {
             0 => Stdio::Terminal(PtySize::default()),
             1 => Stdio::PipedInput,
@@ -500,12 +501,12 @@ async fn assert_idle(bench: &LeakBench) {
     let strangers = || -> Vec<ProcStatRow> {
         // A host that requested no supervisor since does not know yet that its spawner is dead.
         let ours = |row: &ProcStatRow| {
-            row.name == "toolgate-spawn" || row.name == "toolgate-keeper" && row.state != 'Z'
+            row.name == "toolgate-spawn" || row.name == "toolgate-super" && row.state != 'Z'
         };
         family(&BTreeSet::new()).into_iter().filter(|row| !ours(row)).collect()
     };
     soon(GONE, || strangers().is_empty()).await;
-    assert_eq!(strangers(), [], "only the spawner and its keepers may be there");
+    assert_eq!(strangers(), [], "only the spawner and its supervisors may be there");
     assert_eq!(bench.files(), [] as [PathBuf; 0], "files are left");
 }
 
@@ -583,18 +584,18 @@ fn a_killed_spawner_is_replaced() {
     });
 }
 
-fn a_stopped_keeper_still_ends_its_run() {
+fn a_stopped_supervisor_still_ends_its_run() {
     let _alone = alone();
     block_on(async {
-        let bench = LeakBench::new("stopped-keeper");
+        let bench = LeakBench::new("stopped-supervisor");
         for (number, drop_it) in [(0, false), (1, true)] {
-            let script = format!("{KILL_KEEPER}\nsetsid -f sleep $M; kill_keeper STOP; sleep $M");
+            let script = format!("{KILL_SUPERVISOR}\nsetsid -f sleep $M; kill_supervisor STOP; sleep $M");
             let (session, mut pump) = bench.script(number, &script, Stdio::NoInput).await;
             let _still_runs = timeout(Duration::from_millis(300), &mut pump).await;
             if !drop_it {
                 session.end(Duration::ZERO);
                 let ended = timeout(GONE, &mut pump).await;
-                assert!(ended.is_ok(), "it cannot be ended: its keeper is stopped");
+                assert!(ended.is_ok(), "it cannot be ended: its supervisor is stopped");
             }
             drop(pump);
             let gone = soon(GONE, || bench.is_free(number)).await;
@@ -708,7 +709,7 @@ fn dropped_sessions_leave_nothing() {
         let bench = Arc::new(LeakBench::new("adopted"));
         for number in 0..32 {
             let (_, script) = NASTY[number % NASTY.len()];
-            let script = format!("{KILL_KEEPER}\n{script}");
+            let script = format!("{KILL_SUPERVISOR}\n{script}");
             let terminal = number % 3 == 0;
             let stdio = if terminal { Stdio::Terminal(PtySize::default()) } else { Stdio::PipedInput };
             let (session, pump) = bench.script(number, &script, stdio).await;

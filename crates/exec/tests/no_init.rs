@@ -1,5 +1,6 @@
-//! A program that does not call `init` first cannot start processes, and gets an error: it would start itself
-//! instead.
+//! A program that does not call `init` first gets an error instead of a process.
+//!
+//! Otherwise it would start itself as the spawner.
 
 use std::sync::Arc;
 

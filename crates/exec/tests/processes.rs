@@ -1,4 +1,4 @@
-//! Tests with real processes: started, read, ended, and never left behind.
+//! Tests of running one process: exit status, launch errors, permit check, inherited descriptors, streamed output.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::sync::Arc;
@@ -108,11 +108,8 @@ fn what_cannot_be_run_says_why() {
     std::fs::set_permissions(path("script"), executable).unwrap();
     block_on(async {
         for (argv, expected) in [
-            (vec!["no-such-program".to_owned()], "there is no program `no-such-program` along the PATH"),
-            (
-                vec![path("nowhere")],
-                "there is no program `$DIR/nowhere`, or what it is to be run by is not there",
-            ),
+            (vec!["no-such-program".to_owned()], "there is no program `no-such-program` in PATH"),
+            (vec![path("nowhere")], "there is no program `$DIR/nowhere`, or its interpreter is missing"),
             (vec![path("plain")], "`$DIR/plain` may not be executed: Permission denied (os error 13)"),
             (vec![path("")], "`$DIR/` may not be executed: Permission denied (os error 13)"),
             (

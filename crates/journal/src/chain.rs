@@ -75,7 +75,7 @@ pub(crate) struct SealedLine {
     pub(crate) hash: String,
 }
 
-/// Builds the line for an entry that is already JSON. `head` is the hash of the previous line.
+/// Builds the line for an entry that is already JSON. `previous_hash` is the hash of the line before.
 pub(crate) fn seal_line(previous_hash: &str, seq: u64, at: &str, entry: &[u8]) -> SealedLine {
     let mut line = Vec::with_capacity(entry.len() + LINE_OVERHEAD_BYTES);
     line.extend_from_slice(format!("{{\"seq\":{seq},\"at\":\"{at}\",").as_bytes());
@@ -89,7 +89,7 @@ pub(crate) fn seal_line(previous_hash: &str, seq: u64, at: &str, entry: &[u8]) -
     SealedLine { line, hash }
 }
 
-/// Parses and verifies a line without its newline. It must have the number `seq` and follow the hash `head`.
+/// Parses and verifies a line without its newline. It must have the number `seq` and follow `previous_hash`.
 pub(crate) fn parse_line(previous_hash: &str, seq: u64, line: &[u8]) -> Result<JournalRecord, LineFlaw> {
     let value =
         serde_json::from_slice(line).map_err(|error| LineFlaw::NotJson { reason: error.to_string() })?;

@@ -48,7 +48,7 @@ pub struct SessionSummary {
 }
 
 /// Lists up to `at_most` sessions that have a journal in `directory`, newest first. Journals are not verified;
-/// [`verify`](crate::verify_journal) does that. A journal that cannot be read is listed by its id alone.
+/// [`verify_journal`](crate::verify_journal) does that. A journal that cannot be read is listed by its id alone.
 ///
 /// # Errors
 ///

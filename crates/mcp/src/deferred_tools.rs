@@ -83,7 +83,7 @@ pub(crate) struct Args {
 impl ToolHandler for ToolSearch {
     type Args = Args;
     const NAME: &'static str = "tool_search";
-    const ABOUT: &'static str = "Finds tools of servers that you were not told of, by what they do. Those that it finds can be called from then on, by their names.";
+    const ABOUT: &'static str = "Searches server tools that are not listed, by description. Tools it finds can then be called by name.";
     const LANE: Lane = Lane::Shared;
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {

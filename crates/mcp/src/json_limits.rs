@@ -3,22 +3,22 @@
 //! Parsed values would cost a hundred times as much.
 
 /// Maximum bytes of one message.
-pub(crate) const LONGEST_MESSAGE: usize = 16 << 20;
+pub(crate) const MAX_MESSAGE_BYTES: usize = 16 << 20;
 /// Maximum number of objects, lists and their members.
-const MOST_VALUES: usize = 250_000;
+const MAX_VALUES: usize = 250_000;
 /// Maximum nesting depth; a deeper message cannot be parsed.
-const DEEPEST: usize = 127;
+const MAX_DEPTH: usize = 127;
 /// The error code of the response that replaces an unread message.
 pub(crate) const UNREAD_MESSAGE_CODE: i32 = -32_768;
 
 /// The reason why a message is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum JsonExcess {
-    #[error("it answers with more than {} MiB at once", LONGEST_MESSAGE >> 20)]
+    #[error("it answers with more than {} MiB at once", MAX_MESSAGE_BYTES >> 20)]
     Long,
-    #[error("it answers with more than {MOST_VALUES} values at once")]
+    #[error("it answers with more than {MAX_VALUES} values at once")]
     Many,
-    #[error("its answer is nested more than {DEEPEST} levels deep")]
+    #[error("its answer is nested more than {MAX_DEPTH} levels deep")]
     Deep,
     #[error("its answer is not UTF-8")]
     Bytes,
@@ -87,7 +87,7 @@ impl JsonMeter {
             return Ok(());
         }
         self.bytes += 1;
-        if self.bytes > LONGEST_MESSAGE {
+        if self.bytes > MAX_MESSAGE_BYTES {
             return Err(JsonExcess::Long);
         }
         if !self.utf8.accept_byte(byte) {
@@ -116,10 +116,10 @@ impl JsonMeter {
             b',' => self.values += 1,
             _ => {}
         }
-        if self.depth > DEEPEST {
+        if self.depth > MAX_DEPTH {
             return Err(JsonExcess::Deep);
         }
-        if self.values > MOST_VALUES { Err(JsonExcess::Many) } else { Ok(()) }
+        if self.values > MAX_VALUES { Err(JsonExcess::Many) } else { Ok(()) }
     }
 
     fn check_string_byte(&mut self, byte: u8) -> Result<(), JsonExcess> {
@@ -197,12 +197,12 @@ mod tests {
         let many = |values: usize| [b"[0".to_vec(), b",0".repeat(values - 1), b"]".to_vec()].concat();
         let long = |bytes: usize| [b"{\"".to_vec(), b"x".repeat(bytes - 2)].concat();
         let rows: Vec<(&str, Vec<u8>, Result<(), JsonExcess>)> = vec![
-            ("as deep as may be", deep(DEEPEST), Ok(())),
-            ("deeper", deep(DEEPEST + 1), Err(JsonExcess::Deep)),
-            ("as many as may be", many(MOST_VALUES), Ok(())),
-            ("more", many(MOST_VALUES + 1), Err(JsonExcess::Many)),
-            ("as long as may be", long(LONGEST_MESSAGE), Ok(())),
-            ("longer", long(LONGEST_MESSAGE + 1), Err(JsonExcess::Long)),
+            ("as deep as may be", deep(MAX_DEPTH), Ok(())),
+            ("deeper", deep(MAX_DEPTH + 1), Err(JsonExcess::Deep)),
+            ("as many as may be", many(MAX_VALUES), Ok(())),
+            ("more", many(MAX_VALUES + 1), Err(JsonExcess::Many)),
+            ("as long as may be", long(MAX_MESSAGE_BYTES), Ok(())),
+            ("longer", long(MAX_MESSAGE_BYTES + 1), Err(JsonExcess::Long)),
             ("brackets in a text", [b"{\"a\\\"".to_vec(), b"[,{".repeat(200_000)].concat(), Ok(())),
             ("words", [b"x".to_vec(), b"[".repeat(200)].concat(), Ok(())),
             ("noise that is no text", b"\xff\xfe[[[".to_vec(), Ok(())),

@@ -47,7 +47,7 @@ fn edits_of_all_hunks(text: &DecodedText<'_>, hunks: &[Hunk]) -> Option<Vec<Line
     place_hunks(text, hunks).ok()?.into_iter().map(placed_edits).collect()
 }
 
-/// Returns the approximate line range of a hunk, given the lines that `landing` changes.
+/// Returns the approximate line range of a hunk, given the lines that `line_edits` change.
 fn changed_line_range(hunk: &Hunk, line_edits: &LineEdits) -> Range<usize> {
     let keeps = |line: &&HunkLine| matches!(line, HunkLine::Keep(_));
     let above = hunk.lines.iter().take_while(keeps).count();

@@ -5,7 +5,8 @@ use crate::line_index::SearchBudget;
 use crate::matching::MatchPass;
 use crate::update::LandedHunks;
 
-/// Applies `hunks` if each stands exactly at its line number. `known`: the blob id proves that this is the file.
+/// Applies `hunks` if each stands exactly at its line number. `blob_matches`: the blob id proves that this is the
+/// file.
 pub(crate) fn apply_exactly(
     bytes: &[u8],
     hunks: &[Hunk],

@@ -107,7 +107,7 @@ impl<'a> DecodedText<'a> {
         text.with_budget(&self.budget)
     }
 
-    /// Charges searches in this text to `effort`.
+    /// Charges searches in this text to `budget`.
     pub(crate) fn with_budget(mut self, budget: &SearchBudget) -> Self {
         self.budget = budget.clone();
         budget.spend(self.content.len() / DECODED_BYTES_PER_STEP);
@@ -213,7 +213,7 @@ impl<'a> DecodedText<'a> {
         if ending.is_empty() { "\n" } else { ending }
     }
 
-    /// Encodes `whole` in this text's encoding.
+    /// Encodes `content` in this text's encoding.
     pub(crate) fn encode(&self, content: String) -> Result<Vec<u8>, TextCodecError> {
         let content = if self.has_bom { format!("{BOM}{content}") } else { content };
         match self.encoding {

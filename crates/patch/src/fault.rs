@@ -167,7 +167,7 @@ fn describe_seemingly_applied(miss: &PlacementMiss, at: usize) -> String {
             done + 1
         ),
         PlacementMiss::FitsAndApplied(_) => format!(
-            "fits at line {line}, where its number says, and what it makes stands there too: perhaps it is applied already; if more is meant, give more lines around it, or the `index` line of git's diff"
+            "fits at line {line}, where its number says, and its result is already there too: perhaps it is applied already; if more is meant, give more lines around it, or the `index` line of git's diff"
         ),
         _ => format!(
             "only adds, at line {line}, what stands there: perhaps it is applied already; if more is meant, give the lines before and after it"
@@ -180,7 +180,7 @@ fn describe_absent(text: &DecodedText<'_>, hunk: &Hunk) -> (String, Option<Strin
         let stands = |line: &str| !line.trim().is_empty() && !text.index().lines_like(line).is_empty();
         let what = match hunk.old_lines().any(stands) {
             true => {
-                "does not match: what of it is in the file is too little, or in too many places, to tell where; give more of what stands there"
+                "does not match: too few of its lines are in the file, or in too many places; give more of what stands there"
             }
             false => "does not match: none of its lines is in the file; read the file again",
         };

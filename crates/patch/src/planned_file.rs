@@ -1,4 +1,4 @@
-//! The state of one file while a patch is planned: original content, new content, and the effects of the patch so far.
+//! The state of one file while a patch is planned: original content, new content, and effects so far.
 
 use crate::edit::{EditAction, FileEdit, UpdateTarget};
 use crate::fault::PatchFault;
@@ -28,7 +28,7 @@ pub(crate) struct PlannedFile {
 }
 
 impl PlannedFile {
-    /// Creates the state of the file at `spot`, which the patch calls `path` and has only read so far.
+    /// Creates the state of the file in `lookup`, which the patch calls `path` and has only read so far.
     pub(crate) fn new(
         path: &str,
         lookup: FileLookup,

@@ -24,7 +24,7 @@ const MAX_SHOWN_CHARS: usize = 60;
 
 pub(crate) type PatchFaults = Vec<PatchFault>;
 
-/// Decodes a file. Searches in the text are charged to `effort`.
+/// Decodes a file. Searches in the text are charged to `budget`.
 pub(crate) fn decode_file<'a>(
     edit: &FileEdit,
     bytes: &'a [u8],

@@ -29,7 +29,7 @@ pub(crate) fn directories_changed_to<'a>(commands: impl Iterator<Item = &'a Scri
     directories
 }
 
-/// Returns the danger of the paths that `command` writes if it runs in one of `places`.
+/// Returns the danger of the paths that `command` writes if it runs in one of `directories`.
 pub(crate) fn find_danger(command: &ScriptCommand, directories: &[String]) -> Option<&'static str> {
     directories.iter().find_map(|directory| {
         let lasts = |redirect: &ScriptRedirect| match redirect {
@@ -67,7 +67,7 @@ pub(crate) fn danger_by_variable(
     command.redirects.iter().any(lasts).then_some(WRITES_PERSISTENT_PATH)
 }
 
-/// Joins `path` to the directory `place`.
+/// Joins `path` to `directory`.
 fn join(directory: &str, path: &str) -> String {
     let path = path.trim_matches('"');
     if path.starts_with(['/', '~', '$', '`']) { path.to_owned() } else { format!("{directory}/{path}") }

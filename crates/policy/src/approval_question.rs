@@ -38,7 +38,7 @@ pub struct ApprovalQuestion {
 
 impl ApprovalQuestion {
     /// Returns sentences about files that the call would change and that take effect on the user's machine. For a
-    /// command they are derived from its words, like [`touches`](Self::effect_summary).
+    /// command they are derived from its words, like [`effect_summary`](Self::effect_summary).
     pub fn host_file_warnings(&self) -> Vec<String> {
         let by_name = |path: &String| Some((host_file_by_name(Path::new(path))?, path.clone()));
         let written = self.intent.effects.iter().filter_map(|effect| match effect {

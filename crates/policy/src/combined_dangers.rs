@@ -1,5 +1,4 @@
-//! Finds dangers that arise from several commands of a line together: one sets, writes or prints text that another
-//! runs.
+//! Finds dangers of several commands together: one sets, writes or prints text that another runs.
 
 use crate::command_analysis::word_text;
 use crate::command_risk::danger_of;

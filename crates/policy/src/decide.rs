@@ -66,7 +66,7 @@ impl fmt::Debug for Gate {
 }
 
 impl Gate {
-    /// Creates a gate that lets calls read within `reach` and otherwise do what `sandbox` allows.
+    /// Creates a gate that lets calls read within `read_scope` and otherwise do what `sandbox` allows.
     pub fn new(read_scope: ReadScope, sandbox: SandboxPolicy) -> Self {
         Self {
             read_scope: Arc::new(read_scope),
@@ -112,7 +112,7 @@ impl Gate {
         &self.read_scope
     }
 
-    /// Creates a gate that lets calls read within `reach` and write nothing.
+    /// Creates a gate that lets calls read within `read_scope` and write nothing.
     pub fn read_only(read_scope: ReadScope) -> Self {
         Self::new(read_scope, SandboxPolicy::ReadOnly)
     }
@@ -193,7 +193,7 @@ impl Gate {
         !self.approvals.is_empty()
     }
 
-    /// Decides like `decide`; `hook` is the reason of a hook that asks for approval.
+    /// Decides like [`decide`](Self::decide); `hook` is the reason of a hook that asks for approval.
     pub fn decide_with_hook(&self, tool: &str, intent: &Intent, hook: Option<ApprovalReason>) -> Verdict {
         let mut evaluation = IntentEvaluation::evaluate(self, tool, intent, false);
         if let Some(why) = hook {
@@ -202,7 +202,8 @@ impl Gate {
         self.verdict_from(tool, intent, evaluation)
     }
 
-    /// Decides like `decide`, and returns the analysis of the intent's command, with its programs resolved.
+    /// Decides like [`decide`](Self::decide), and returns the analysis of the intent's command, with its programs
+    /// resolved.
     pub fn explain(&self, tool: &str, intent: &Intent) -> (Verdict, Option<CommandAnalysis>) {
         let evaluation = IntentEvaluation::evaluate(self, tool, intent, false);
         let mut analysis = evaluation.analysis.clone();
@@ -261,7 +262,7 @@ impl Gate {
         ReviewOutcome::Allow(question.permit)
     }
 
-    /// Builds the question after `permit` was too narrow. `told` are denials by the kernel; `guessed` is one inferred
+    /// Builds the question after `permit` was too narrow. `denials` are those of the kernel; `guessed` is one inferred
     /// from the output. Returns `None` if no grant helps or no question may be asked; then the first outcome stands.
     pub fn widen(
         &self,
@@ -388,7 +389,7 @@ impl Gate {
                 .all(|rule| rule.decision != RuleDecision::Ask)
     }
 
-    /// Returns true if leaving the sandbox would lift every denial in `told` and no rule forbids it.
+    /// Returns true if leaving the sandbox would lift every one of `denials` and no rule forbids it.
     fn may_leave_sandbox(&self, denials: &[Denial]) -> bool {
         let rules = self.rules();
         denials.iter().all(|denial| match denial {

@@ -1,5 +1,4 @@
-//! Finds dangers that a script disguises: with variables that it sets, braces, `$IFS`, and glob patterns as program
-//! names.
+//! Finds dangers disguised with variables that a script sets, braces, `$IFS` or glob patterns as program names.
 
 use crate::command_analysis::{literal_text, word_text};
 use crate::command_risk::danger_of;

@@ -1,5 +1,6 @@
-//! Finds files that a line downloads or decodes and then runs: `curl … > x; bash x`. It also analyses scripts that the
-//! line itself writes and then runs.
+//! Finds files that a line downloads or decodes and then runs: `curl … > x; bash x`.
+//!
+//! It also analyses scripts that the line itself writes and then runs.
 
 use crate::command_analysis::{literal_text, word_text};
 use crate::command_risk::danger_of;

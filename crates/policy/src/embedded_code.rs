@@ -1,5 +1,6 @@
-//! Finds dangers in code for interpreters other than shells: started commands, removed files, downloaded code, fork
-//! bombs. Only well-known calls are found.
+//! Finds dangers in code for interpreters other than shells: started commands, removed files, downloaded code.
+//!
+//! It also finds fork bombs. Only well-known calls are found.
 
 use crate::command_analysis::{literal_text, word_text};
 use crate::command_risk::danger_of;

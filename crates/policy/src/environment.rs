@@ -133,8 +133,8 @@ impl EnvironmentPolicy {
         inherited.chain(set.map(|(name, value)| (name.into(), value.into()))).collect()
     }
 
-    /// Selects the variables that a command gets from a login shell's profile. The selection is wider than for `host`,
-    /// since profiles are written for commands.
+    /// Selects the variables that a command gets from a login shell's profile. The selection is wider than that of
+    /// [`build`](Self::build), since profiles are written for commands.
     pub fn build_from_profile(
         &self,
         exported: impl IntoIterator<Item = (OsString, OsString)>,

@@ -40,8 +40,8 @@ struct EffectEvaluator<'a> {
 }
 
 impl IntentEvaluation {
-    /// Evaluates all effects of `intent` of `tool`. Programs are looked up if the result depends on them, or if `bound`
-    /// is set.
+    /// Evaluates all effects of `intent` of `tool`. Programs are looked up if the result depends on them, or if
+    /// `resolve_programs` is set.
     pub(crate) fn evaluate(gate: &Gate, tool: &str, intent: &Intent, resolve_programs: bool) -> Self {
         let rules = gate.rules();
         let mut out = Self::default();

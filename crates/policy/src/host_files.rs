@@ -1,17 +1,17 @@
-//! Classifies workspace files that take effect on the user's machine without being asked for: configuration that
-//! editors, agents, shells and git obey, and code that such configuration runs.
+//! Classifies workspace files that take effect on the user's machine: configuration, and code that it runs.
 //!
-//! The names are listed in `host_names` and `home_names`. Commands get the configuration read-only, file tools ask
-//! before changing it, and replies name changed code. [`MachineLookup`](crate::MachineLookup) finds files that only git's
-//! configuration names.
+//! Editors, agents, shells and git obey such configuration without being asked. The names are listed in
+//! `host_file_names` and `home_file_names`. Commands get the configuration read-only, file tools ask before changing it,
+//! and replies name changed code. [`MachineLookup`](crate::MachineLookup) finds files that only git's configuration
+//! names.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use crate::home_names::{HOME_CONFIGURATION, HOME_WRITTEN};
-use crate::host_names::{
+use crate::home_file_names::{HOME_CONFIGURATION, HOME_WRITTEN};
+use crate::host_file_names::{
     CONFIGURATION_ENDINGS, CONFIGURATION_FORMS, GIT_CONFIGURATION, HOST_CODE, HOST_CONFIGURATION,
     NESTED_CODE, NESTED_CONFIGURATION,
 };
@@ -195,7 +195,7 @@ impl Confinement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::home_names::HOME_LISTED;
+    use crate::home_file_names::HOME_LISTED;
 
     #[test]
     fn classifies_host_files_by_name() {

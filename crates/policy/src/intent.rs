@@ -7,7 +7,7 @@ use crate::{CommandAnalysis, CommandLine};
 
 /// One effect of a call outside this process.
 ///
-/// Paths are absolute and free of `.` and `..` (see [`resolve`](crate::resolve_path)).
+/// Paths are absolute and free of `.` and `..` (see [`resolve_path`](crate::resolve_path)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Reads this file, or anything below this directory.

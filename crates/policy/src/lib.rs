@@ -1,5 +1,7 @@
-//! Decides what a tool call may do. A tool states an [`Intent`], and the [`Gate`] turns it into a [`Verdict`]. Only an
-//! allowing verdict holds a [`Permit`], which `exec` requires.
+//! Decides what a tool call may do.
+//!
+//! A tool states an [`Intent`], and the [`Gate`] turns it into a [`Verdict`]. Only an allowing verdict holds a
+//! [`Permit`], which `exec` requires.
 //!
 //! Everything here is a value or a pure function over values: this crate performs no I/O.
 
@@ -28,10 +30,10 @@ mod evaluate;
 mod expand;
 mod glob_limits;
 mod grant;
-mod home_names;
+mod home_file_names;
+mod host_file_names;
 mod host_files;
 mod host_locality;
-mod host_names;
 mod host_pattern;
 mod intent;
 mod interpreter_args;
@@ -64,10 +66,10 @@ pub use enforcement::{Enforcement, EnforcementGap, MissingTier, UnenforcedReason
 pub use environment::{EnvironmentFault, EnvironmentPolicy, InheritScope, imposed_variables};
 pub use glob_limits::{count_wildcards, glob_fault};
 pub use grant::{Grant, Grants};
-pub use home_names::{HOME_CONFIGURATION, HOME_LISTED};
+pub use home_file_names::{HOME_CONFIGURATION, HOME_LISTED};
+pub use host_file_names::{HOST_CONFIGURATION, NESTED_CONFIGURATION};
 pub use host_files::{HostFile, HostFileRole, MissingConfigAction, host_file_by_name};
 pub use host_locality::{HostLocality, LOCALHOST, LOCALHOST_SPELLINGS, is_internet_name};
-pub use host_names::{HOST_CONFIGURATION, NESTED_CONFIGURATION};
 pub use host_pattern::{HostPattern, HostPatternFault, HostRules};
 pub use intent::{
     Effect, Escalation, ExecEffect, ForeignToolCall, Intent, MemoryNote, ProgramInput, ToolTrust,

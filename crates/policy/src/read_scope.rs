@@ -22,7 +22,7 @@ struct SessionDirectory {
 
 /// A directory that the session has for itself, in place of the host's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is private to this session, so what the host has in its own `{0}` is not there", place.display())]
+#[error("`{0}` is private to this session, so files in the host's `{0}` are not visible", place.display())]
 pub struct PrivateDirectory {
     /// The host path that it replaces, e.g. `/tmp`.
     pub place: PathBuf,
@@ -34,7 +34,7 @@ impl ReadRoot {
         Self { path: path.into(), spelling: None, listed: true, session_directory: None }
     }
 
-    /// Adds the spelling `spelled` of the same directory, through a symlink.
+    /// Adds another `spelling` of the same directory, through a symlink.
     #[must_use]
     pub fn with_spelling(mut self, spelling: impl Into<PathBuf>) -> Self {
         let spelling = spelling.into();
@@ -50,7 +50,7 @@ impl ReadRoot {
     }
 
     /// Marks the root as the session's own directory, which replaces the host's directory at its spelling, e.g. `/tmp`.
-    /// It is removed with the session. Paths in `except` remain the host's.
+    /// It is removed with the session. `host_paths` remain the host's.
     #[must_use]
     pub fn replacing_host_directory(mut self, host_paths: impl IntoIterator<Item = PathBuf>) -> Self {
         self.session_directory = Some(SessionDirectory { host_paths: host_paths.into_iter().collect() });
@@ -85,7 +85,7 @@ pub struct ReadScope {
 }
 
 impl ReadScope {
-    /// Allows reading below `roots`, except what `deny` covers.
+    /// Allows reading below `roots`, except paths that `deny_read` covers.
     pub fn new(roots: Vec<ReadRoot>, deny_read: DenyRead) -> Self {
         Self { roots, deny_read }
     }

@@ -119,7 +119,7 @@ fn directory_of(file: &Path) -> &Path {
 
 /// Returns the path of a hidden file in the same directory.
 fn path_beside(file: &Path, ending: &str) -> io::Result<PathBuf> {
-    let name = file.file_name().ok_or_else(|| io::Error::other("that is no path of a file"))?;
+    let name = file.file_name().ok_or_else(|| io::Error::other("that is not the path of a file"))?;
     Ok(directory_of(file).join(format!(".{}.{ending}", name.to_string_lossy())))
 }
 

@@ -194,5 +194,5 @@ fn require_regular_file(file: impl AsFd) -> io::Result<Stat> {
     if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
         return Ok(stat);
     }
-    Err(io::Error::other("it is no regular file"))
+    Err(io::Error::other("it is not a regular file"))
 }

@@ -190,16 +190,16 @@ pub(crate) fn entry_sentence(entry: &JournalEntry) -> Option<String> {
 
 /// Reports whether an entry is an interruption, or about a call that does not exist.
 pub(crate) fn is_problem(entry: &JournalEntry) -> bool {
-    match entry {
+    matches!(
+        entry,
         JournalEntry::Interrupted { .. }
-        | JournalEntry::Intent { .. }
-        | JournalEntry::Verdict { .. }
-        | JournalEntry::Asked { .. }
-        | JournalEntry::Decided { .. }
-        | JournalEntry::Attempt { .. }
-        | JournalEntry::Answered(_) => true,
-        _ => false,
-    }
+            | JournalEntry::Intent { .. }
+            | JournalEntry::Verdict { .. }
+            | JournalEntry::Asked { .. }
+            | JournalEntry::Decided { .. }
+            | JournalEntry::Attempt { .. }
+            | JournalEntry::Answered(_)
+    )
 }
 
 /// Describes the settings that a session began with.

@@ -261,9 +261,9 @@ impl MessageDispatcher {
     fn handle_notification(&self, method: &str, params: Value) {
         let CancelNotification { method: cancel_method, id_param: id } = self.host.cancel_notification();
         if method != cancel_method {
-            let told = || self.host.on_notification(&self.peer, method, params);
-            if std::panic::catch_unwind(AssertUnwindSafe(told)).is_err() {
-                tracing::error!(method, "the host stumbled over what it was told; its other work goes on");
+            let handle = || self.host.on_notification(&self.peer, method, params);
+            if std::panic::catch_unwind(AssertUnwindSafe(handle)).is_err() {
+                tracing::error!(method, "the notification handler panicked; the connection continues");
             }
             return;
         }
@@ -312,7 +312,7 @@ fn poll_once(answering: &mut AnswerFuture) -> Poll<std::thread::Result<Result<Va
 fn or_internal_error(answer: std::thread::Result<Result<Value, RpcFault>>) -> Result<Value, RpcFault> {
     answer.unwrap_or_else(|_| {
         Err(RpcErrorCode::Internal
-            .fault("the server stumbled over this request; its other work goes on")
+            .fault("the server panicked on this request; the connection continues")
             .with_data(json!({})))
     })
 }

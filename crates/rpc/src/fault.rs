@@ -56,8 +56,8 @@ pub enum RpcErrorCode {
 impl RpcErrorCode {
     /// All codes, each with its meaning.
     pub const ALL: [(Self, &'static str); 16] = [
-        (Self::Parse, "The message is no JSON."),
-        (Self::Request, "The message is no JSON-RPC request, or longer than a message may be."),
+        (Self::Parse, "The message is not JSON."),
+        (Self::Request, "The message is not a JSON-RPC request, or longer than a message may be."),
         (Self::Method, "There is no such method; `data.nearest` has names that were perhaps meant."),
         (Self::Params, "The parameters do not fit; the message says where."),
         (Self::Internal, "A bug of the server's."),

@@ -69,7 +69,7 @@ impl RpcMessage {
                 "batches are not taken; send one message at a time".to_owned(),
             )),
             Ok(_) => Err(wrong(RpcErrorCode::Request, "a message is a JSON object".to_owned())),
-            Err(error) => Err(wrong(RpcErrorCode::Parse, format!("it is no JSON: {error}"))),
+            Err(error) => Err(wrong(RpcErrorCode::Parse, format!("it is not JSON: {error}"))),
         })
     }
 

@@ -26,7 +26,7 @@ pub(crate) enum AnsweredBy {
     /// The client.
     Client,
     /// Neither: the method is a notification.
-    Told,
+    Notification,
 }
 
 /// A row of the method catalogue.
@@ -91,41 +91,41 @@ macro_rules! calls {
 
         rows! {
             $(Server $name $about $variant($params) -> $result;)*
-            Client "approval/request" "Something has to be approved." ApprovalRequest(p::ApprovalRequestParams) -> p::ApprovalRequestResult;
-            Client "user/ask" "The model wants to know something from the user." UserAsk(p::UserAskParams) -> p::UserAskResult;
-            Client "tool/invoke" "A tool of the client's is called." ToolInvoke(p::ToolInvokeParams) -> p::ToolInvokeResult;
-            Told "session/event" "Something happened in a session that is followed." SessionEvent(p::SessionEventParams) -> p::EmptyResult;
-            Told "session/delta" "Something is happening; it will be told as an event when it is over." SessionDelta(p::SessionDeltaParams) -> p::EmptyResult;
-            Told "$/cancel" "The requester cancels a request." CancelRequest(p::CancelParams) -> p::EmptyResult;
+            Client "approval/request" "Requests an approval." ApprovalRequest(p::ApprovalRequestParams) -> p::ApprovalRequestResult;
+            Client "user/ask" "Passes a question of the model to the user." UserAsk(p::UserAskParams) -> p::UserAskResult;
+            Client "tool/invoke" "Calls a tool of the client." ToolInvoke(p::ToolInvokeParams) -> p::ToolInvokeResult;
+            Notification "session/event" "An event of a followed session." SessionEvent(p::SessionEventParams) -> p::EmptyResult;
+            Notification "session/delta" "Partial output; the complete event follows." SessionDelta(p::SessionDeltaParams) -> p::EmptyResult;
+            Notification "$/cancel" "The requester cancels a request." CancelRequest(p::CancelParams) -> p::EmptyResult;
         }
     };
 }
 
 calls! {
-    "initialize" "Says who is there; it comes first." Initialize(p::InitializeParams) -> p::InitializeResult;
-    "session/start" "Begins a session, which the client follows from then on." SessionStart(p::SessionStartParams) -> p::SessionDetails;
-    "session/attach" "Follows a session from an event on; goes on from its journal if no server has it." SessionAttach(p::SessionAttachParams) -> p::SessionAttachResult;
-    "session/detach" "Follows a session no longer; it lives on." SessionDetach(p::SessionRef) -> p::EmptyResult;
-    "session/prompt" "Asks the model for something, and answers when it is done." SessionPrompt(p::SessionPromptParams) -> p::SessionPromptResult;
+    "initialize" "Introduces the client; it is the first request." Initialize(p::InitializeParams) -> p::InitializeResult;
+    "session/start" "Starts a session, which the client then follows." SessionStart(p::SessionStartParams) -> p::SessionDetails;
+    "session/attach" "Follows a session from an event on; resumes it from its journal if no server has it." SessionAttach(p::SessionAttachParams) -> p::SessionAttachResult;
+    "session/detach" "Stops following a session; the session continues." SessionDetach(p::SessionRef) -> p::EmptyResult;
+    "session/prompt" "Sends a prompt to the model, and answers when the turn is over." SessionPrompt(p::SessionPromptParams) -> p::SessionPromptResult;
     "session/interrupt" "Stops the turn: its calls are answered as aborted." SessionInterrupt(p::SessionRef) -> p::EmptyResult;
-    "session/list" "Says which sessions there are, the newest first." SessionList(p::SessionListParams) -> p::SessionListResult;
-    "session/close" "Ends a session, what runs in it and its agents; its journal stays." SessionClose(p::SessionRef) -> p::EmptyResult;
-    "tool/list" "Says which tools a session has." ToolList(p::SessionRef) -> p::ToolListResult;
-    "tool/call" "Calls a tool, with no model at all." ToolCall(p::ToolCallParams) -> p::ToolCallResult;
-    "tool/register" "Gives tools of the client's to a session." ToolRegister(p::ToolRegisterParams) -> p::ToolRegisterResult;
-    "tool/unregister" "Takes tools of clients back." ToolUnregister(p::ToolUnregisterParams) -> p::ToolRegisterResult;
-    "process/start" "Starts a process, judged and confined as a command of the model's." ProcessStart(p::ProcessStartParams) -> p::ProcessStartResult;
-    "process/read" "Reads what a process has written; nothing is lost." ProcessRead(p::ProcessReadParams) -> p::ProcessReadResult;
-    "process/write" "Types into a process." ProcessWrite(p::ProcessWriteParams) -> p::EmptyResult;
+    "session/list" "Lists the sessions, the newest first." SessionList(p::SessionListParams) -> p::SessionListResult;
+    "session/close" "Ends a session, its processes and its agents; its journal stays." SessionClose(p::SessionRef) -> p::EmptyResult;
+    "tool/list" "Lists the tools of a session." ToolList(p::SessionRef) -> p::ToolListResult;
+    "tool/call" "Calls a tool without a model." ToolCall(p::ToolCallParams) -> p::ToolCallResult;
+    "tool/register" "Registers tools of the client in a session." ToolRegister(p::ToolRegisterParams) -> p::ToolRegisterResult;
+    "tool/unregister" "Removes tools of clients from a session." ToolUnregister(p::ToolUnregisterParams) -> p::ToolRegisterResult;
+    "process/start" "Starts a process, with the policy and sandbox of the model's commands." ProcessStart(p::ProcessStartParams) -> p::ProcessStartResult;
+    "process/read" "Reads the output of a process; nothing is lost." ProcessRead(p::ProcessReadParams) -> p::ProcessReadResult;
+    "process/write" "Writes input to a process." ProcessWrite(p::ProcessWriteParams) -> p::EmptyResult;
     "process/resize" "Changes the size of a process's terminal." ProcessResize(p::ProcessResizeParams) -> p::EmptyResult;
     "process/signal" "Sends a signal to a process and its group." ProcessSignal(p::ProcessSignalParams) -> p::EmptyResult;
-    "process/kill" "Ends a process and all that came of it." ProcessKill(p::ProcessRef) -> p::EmptyResult;
+    "process/kill" "Ends a process and all its descendants." ProcessKill(p::ProcessRef) -> p::EmptyResult;
     "fs/read" "Reads a file." FsRead(p::FsReadParams) -> p::FsReadResult;
-    "fs/write" "Writes a whole file, at once or not at all." FsWrite(p::FsWriteParams) -> p::FsWriteResult;
+    "fs/write" "Writes a whole file atomically." FsWrite(p::FsWriteParams) -> p::FsWriteResult;
     "fs/list" "Lists a directory." FsList(p::FsListParams) -> p::FsListResult;
     "fs/search" "Searches files for a regular expression." FsSearch(p::FsSearchParams) -> p::FsSearchResult;
-    "patch/apply" "Applies a patch, all of it or nothing." PatchApply(p::PatchApplyParams) -> p::PatchApplyResult;
-    "policy/explain" "Says what would be decided about a call, and why." PolicyExplain(p::PolicyExplainParams) -> p::PolicyExplainResult;
+    "patch/apply" "Applies a patch, all or nothing." PatchApply(p::PatchApplyParams) -> p::PatchApplyResult;
+    "policy/explain" "Explains what would be decided about a call." PolicyExplain(p::PolicyExplainParams) -> p::PolicyExplainResult;
 }
 
 /// Converts the result of method `M` to JSON.

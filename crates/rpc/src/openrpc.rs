@@ -69,10 +69,10 @@ fn describe_method(
         "x-answered-by": match row.side {
             AnsweredBy::Server => "server",
             AnsweredBy::Client => "client",
-            AnsweredBy::Told => "none",
+            AnsweredBy::Notification => "none",
         },
     });
-    if row.side != AnsweredBy::Told {
+    if row.side != AnsweredBy::Notification {
         method["result"] = json!({ "name": "result", "schema": result });
     }
     method

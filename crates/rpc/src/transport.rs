@@ -75,7 +75,7 @@ pub trait FrameRead: Send {
 /// The sending half of a transport.
 pub trait FrameWrite: Send {
     /// Sends a message without newlines, and flushes it if `flush` is set. Fails with a timeout if the peer reads
-    /// nothing for `stalled`.
+    /// nothing for `write_timeout`.
     fn send(
         &mut self,
         message: String,
@@ -87,7 +87,7 @@ pub trait FrameWrite: Send {
     fn finish(&mut self) -> impl Future<Output = ()> + Send;
 }
 
-/// Fails with `TimedOut` if the write takes longer than `stalled`.
+/// Fails with `TimedOut` if the write takes longer than `write_timeout`.
 async fn with_write_timeout<T>(
     write_timeout: Duration,
     writing: impl Future<Output = io::Result<T>>,

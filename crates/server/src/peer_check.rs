@@ -8,7 +8,7 @@ use tokio::net::UnixStream;
 /// Ancestors to look at; deeper nesting does not occur in practice.
 const MAX_ANCESTORS: usize = 256;
 /// Names of the processes that supervise what tools start.
-const SUPERVISOR_NAMES: [&str; 2] = ["toolgate-keeper", "toolgate-cell"];
+const SUPERVISOR_NAMES: [&str; 2] = ["toolgate-super", "toolgate-cell"];
 
 /// The reason for rejecting a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -36,7 +36,7 @@ pub struct ModelLocation {
     pub script: Option<PathBuf>,
 }
 
-/// Chooses the model for `asked`; `configured` is its name in the configuration.
+/// Chooses the model at `location`; `configured` is its name in the configuration.
 pub fn choose_model(
     location: &ModelLocation,
     configured: Option<&str>,

@@ -1,4 +1,4 @@
-//! Warns on stderr, before the first command runs, that commands are less confined than the policy says.
+//! Prints notices about weaker confinement on stderr, each once per process.
 
 use std::collections::BTreeSet;
 

@@ -180,7 +180,7 @@ mod tests {
         nothing is run: the workspace holds more files, secrets or repositories than can be looked at, or is a directory that cannot be listed, so that some would not be protected; work in a smaller directory, or remove what a command may have put there; `--require landlock` accepts it
         nothing is run: the policy demands at least namespaces, and allows no tier that is as strong; `confinement.require` and `confinement.tier` must agree
         it requires authentication: the user must log in; run `toolgate mcp login o`
-        `/tmp` is private to this session, so what the host has in its own `/tmp` is not there; only the user can show a directory of it, with `files.read_roots` in their own configuration or `--read-root`
+        `/tmp` is private to this session, so files in the host's `/tmp` are not visible; only the user can show a directory of it, with `files.read_roots` in their own configuration or `--read-root`
         ");
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct WorktreeLock {
 }
 
 impl WorktreeLock {
-    /// Locks the directory `at` for a worktree of the repository `of`.
+    /// Locks the directory `path` for a worktree of `repository`.
     pub(crate) fn acquire(repository: &Path, path: PathBuf) -> io::Result<Self> {
         let file = path.with_extension(LOCK_EXTENSION);
         // Locked before it is renamed into place: a lock file is never visible unlocked.

@@ -1,5 +1,4 @@
-//! Test directories that do not depend on the location of the checkout: visible to confined programs, or accessible to
-//! every user.
+//! Test directories that confined programs can see, or that every user can enter, wherever the checkout is.
 #![expect(clippy::disallowed_methods, reason = "tests set up real files")]
 
 use std::fs::{self, Permissions};

@@ -57,7 +57,7 @@ pub struct Cx {
 }
 
 impl Cx {
-    /// Creates the context of `call` at `place`. Its output should stay within `budget` bytes of text.
+    /// Creates the context of a call in `working_dir`. Its output should stay within `output_budget` bytes of text.
     pub fn new(call_id: CallId, working_dir: Arc<WorkingDir>, output_budget: usize) -> Self {
         let (hints, halt_signal) = (ErrorHints::default(), Arc::default());
         Self { call_id, working_dir, output_budget, listener: None, hints, halt_signal }
@@ -117,7 +117,7 @@ impl Cx {
     /// Sends one piece of possibly long output, once every observer is ready for it.
     ///
     /// Waiting here applies backpressure: a slow observer slows the process down and loses nothing. The wait can be
-    /// long, so wait for [`halted`](Self::wait_for_halt) at the same time. A dropped wait has sent nothing.
+    /// long, so wait for [`wait_for_halt`](Self::wait_for_halt) at the same time. A dropped wait has sent nothing.
     pub async fn stream(&self, notice: ToolNotice) {
         if let Some(listener) = &self.listener {
             if let Some(room) = listener.ready() {

@@ -55,8 +55,8 @@ impl ForeignToolSpec {
         self.into_tool(Arc::new(ClosureBackend(run)))
     }
 
-    /// Makes a tool that `answers` implements; unlike [`answered_by`](Self::into_tool_with), it can declare lane, intent
-    /// and preview.
+    /// Makes a tool that `backend` implements; unlike [`into_tool_with`](Self::into_tool_with), it can declare lane,
+    /// intent and preview.
     pub fn into_tool(self, backend: Arc<dyn ForeignBackend>) -> Result<Arc<dyn AnyTool>, SchemaFault> {
         let schema = JsonSchema::from_foreign(&self.input_schema, MAX_SCHEMA_BYTES)?;
         let description = sanitize_text(&self.description, MAX_DESCRIPTION_CHARS);

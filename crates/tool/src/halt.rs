@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::SetOnce;
 
-/// The time that a tool waiting for [`Cx::halted`](crate::Cx::wait_for_halt) has to answer after the signal.
+/// The time that a tool waiting for [`Cx::wait_for_halt`](crate::Cx::wait_for_halt) has to answer after the signal.
 pub const HALT_GRACE: Duration = Duration::from_secs(5);
 
 /// The reason why a call must end now.

@@ -1,4 +1,4 @@
-//! A tool of your own: one type, added with one line. `cargo run --example my_first_tool`
+//! A tool of your own: one type, added with one line. Run it with `cargo run --example my_first_tool`.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

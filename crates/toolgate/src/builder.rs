@@ -172,7 +172,8 @@ impl ToolgateBuilder {
         self
     }
 
-    /// Lets tools read below `directory` too, as soon as it exists: for the files that [`keep`](Self::overflow_store) writes.
+    /// Lets tools read below `directory` too, as soon as it exists: for the files that
+    /// [`overflow_store`](Self::overflow_store) writes.
     #[must_use]
     pub fn read_kept_in(mut self, directory: impl Into<PathBuf>) -> Self {
         self.overflow_dirs.push(directory.into());

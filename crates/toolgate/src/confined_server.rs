@@ -62,7 +62,7 @@ impl ConfinedServerProgram {
         {
             return Err(permanent_fault(&match name.contains('/') {
                 true => format!("`{name}` is not an executable program"),
-                false => format!("there is no program `{name}` along the PATH"),
+                false => format!("there is no program `{name}` in PATH"),
             }));
         }
         let turn = Arc::clone(&self.start_queue).lock_owned().await;
@@ -110,7 +110,7 @@ impl ConfinedServerProgram {
             self.argv.first().and_then(|name| find_program(name, std::env::var_os("PATH").as_deref()));
         let words = self.argv.iter().skip(1).map(|word| self.directory.join(word));
         let named = program.into_iter().chain(words).map(|path| policy::normalize_path(&path));
-        // A word that names no file on the host is no path, or one that the program creates.
+        // A word that names no file on the host is not a path, or one that the program creates.
         let mut unseen = named.filter(|path| path.is_file() && sandbox.private_dir_of(path).is_some());
         let path = unseen.next()?;
         let private_dir = sandbox.private_dir_of(&path)?.display();

@@ -66,7 +66,7 @@ impl InternalCommand<'_> {
         let name = self.argv.first().copied().unwrap_or_default();
         let path = std::env::var_os("PATH").map(|path| path_outside(&path, self.untrusted_dirs));
         let program = find_program(name, path.as_deref())
-            .ok_or_else(|| format!("there is no program `{name}` along the PATH"))?;
+            .ok_or_else(|| format!("there is no program `{name}` in PATH"))?;
         let mut argv: Vec<String> = self.argv.iter().map(|&word| word.to_owned()).collect();
         argv[0] = program.to_string_lossy().into_owned();
         Ok(argv.into())

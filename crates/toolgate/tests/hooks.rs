@@ -377,7 +377,7 @@ fn a_hook_that_cannot_be_run_is_known_before_any_call() {
         let command = words.iter().map(|&word| word.to_owned()).collect();
         CommandHook { from: "config.toml:7".to_owned(), ..CommandHook::new("guard", command) }
     };
-    insta::assert_snapshot!(fault(named(&["no-such-program", "x"])), @"config.toml:7: the hook `guard` cannot be run: there is no program `no-such-program` along the PATH");
+    insta::assert_snapshot!(fault(named(&["no-such-program", "x"])), @"config.toml:7: the hook `guard` cannot be run: there is no program `no-such-program` in PATH");
     insta::assert_snapshot!(fault(named(&["/no/such/program"])), @"config.toml:7: the hook `guard` cannot be run: `/no/such/program` is not an executable program");
     insta::assert_snapshot!(fault(named(&["/etc/passwd"])), @"config.toml:7: the hook `guard` cannot be run: `/etc/passwd` is not an executable program");
     insta::assert_snapshot!(fault(named(&["/tmp"])), @"config.toml:7: the hook `guard` cannot be run: `/tmp` is not an executable program");

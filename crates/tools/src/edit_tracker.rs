@@ -53,7 +53,7 @@ impl Default for EditTracker {
 }
 
 impl EditTracker {
-    /// Creates a tracker whose commits are recorded in `records`.
+    /// Creates a tracker whose commits are recorded in `records_dir`.
     pub fn with_records_dir(records_dir: impl Into<PathBuf>) -> Self {
         Self { records_dir: records_dir.into(), seen_versions: Mutex::default() }
     }

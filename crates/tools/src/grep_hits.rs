@@ -83,7 +83,7 @@ impl FileHits {
     }
 }
 
-/// The results so far: the first `most` in rank order, and the totals.
+/// The results so far: the first `max_results` in rank order, and the totals.
 pub(crate) struct SearchHits {
     mode: GrepOutputMode,
     max_results: usize,

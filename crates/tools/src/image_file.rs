@@ -1,5 +1,4 @@
-//! Loads an image file for a model's provider: checked before decoding, decoded before sending, scaled down if too
-//! large.
+//! Loads an image file for a model's provider: checks it, decodes it, and scales it down if it is too large.
 
 use std::io::{Cursor, Read};
 use std::path::Path;

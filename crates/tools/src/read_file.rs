@@ -271,8 +271,8 @@ impl TextFileReader<'_> {
         }
     }
 
-    /// Decodes and numbers `window`. `asked` is the argument that named a line, and that line: an error names it if the
-    /// line does not exist.
+    /// Decodes and numbers `window`. `requested` is the argument that named a line, and that line: an error names it if
+    /// the line does not exist.
     fn number_lines(
         &self,
         window: &LineWindow,

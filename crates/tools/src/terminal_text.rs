@@ -28,7 +28,8 @@ pub(crate) fn render_piped(bytes: &[u8]) -> String {
     render(bytes, OutputDevice::Pipe)
 }
 
-/// Renders output of a terminal. Beyond [`piped`], control characters and escape sequences are interpreted or removed.
+/// Renders output of a terminal. Beyond [`render_piped`], control characters and escape sequences are interpreted or
+/// removed.
 pub(crate) fn render_terminal(bytes: &[u8]) -> String {
     render(bytes, OutputDevice::Terminal)
 }

@@ -1,4 +1,4 @@
-//! One assistant turn, kept in a form that every dialect can write into the next request.
+//! One assistant turn in a form that every dialect can write into the next request.
 
 mod saved_json;
 
@@ -13,7 +13,7 @@ pub use saved_json::UnreadableTurn;
 /// One assistant turn: text, calls, and items that only the originating API understands, in order.
 ///
 /// No two calls have the same id, and each call must be answered. [`calls`](Self::calls) are answered by running them,
-/// [`unread`](Self::unread_calls) calls with their included output. [`Dialect::turn_replies`] writes both.
+/// [`unread_calls`](Self::unread_calls) with their included output. [`Dialect::turn_replies`] writes both.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AssistantTurn {
     dialect: Dialect,
@@ -24,7 +24,7 @@ pub struct AssistantTurn {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TurnPiece {
     pub(crate) content: TurnContent,
-    /// The item as the API sent it, if it contains more than `what`.
+    /// The item as the API sent it, if it contains more than `content`.
     pub(crate) raw: Option<Value>,
 }
 

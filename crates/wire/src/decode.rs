@@ -1,4 +1,6 @@
-//! Decodes model responses, streamed or whole. Each dialect has one decoder, which finds text, calls, usage and the end.
+//! Decodes model responses, streamed or whole.
+//!
+//! Each dialect has one decoder, which finds text, calls, usage and the end.
 //!
 //! [`StreamDecoder`] decodes one response for the agent and accumulates the turn for the conversation history.
 //! [`CallReader`] reads the calls of many responses.

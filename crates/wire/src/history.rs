@@ -33,8 +33,9 @@ impl Dialect {
         items.into_iter().map(with_sorted_keys).collect()
     }
 
-    /// Writes the items that follow [`said`](Self::assistant_turn): exactly one answer for every call of the turn. Answers to
-    /// unreadable calls come last, followed by a message about calls that cannot be answered.
+    /// Writes the items that follow those of [`assistant_turn`](Self::assistant_turn): exactly one answer for every
+    /// call of the turn. Answers to unreadable calls come last, followed by a message about calls that cannot be
+    /// answered.
     ///
     /// `outputs` may come in any order. Outputs of unknown calls and duplicate outputs are ignored. A call without an
     /// output is answered as interrupted.

@@ -25,8 +25,8 @@ pub(crate) enum ItemFragment {
 }
 
 impl Dialect {
-    /// Serialises an item that [`user`](Self::user_message), [`said`](Self::assistant_turn), [`answers`](Self::answers) or
-    /// [`replies`](Self::turn_replies) wrote.
+    /// Serialises an item that [`user_message`](Self::user_message), [`assistant_turn`](Self::assistant_turn),
+    /// [`answers`](Self::answers) or [`turn_replies`](Self::turn_replies) wrote.
     pub fn serialize_item(self, item: &Value) -> SerializedItem {
         let whole = || SerializedItem { text: item.to_string().into(), fragment: ItemFragment::Whole };
         match self {

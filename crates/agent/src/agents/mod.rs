@@ -111,7 +111,7 @@ pub type WorktreeDiffFn = Arc<dyn Fn() -> BoxFuture<'static, Result<WorktreeDiff
 /// Creates the sessions of agents.
 pub trait SubagentFactory: Send + Sync {
     /// Creates a session, or returns the reason why it cannot.
-    fn create_session<'a>(&'a self, rearing: SubagentSpec) -> BoxFuture<'a, Result<SubagentSession, String>>;
+    fn create_session<'a>(&'a self, spec: SubagentSpec) -> BoxFuture<'a, Result<SubagentSession, String>>;
 
     /// Releases everything kept for the agents that the agent at `path` started: they are closed for good.
     fn release_agents<'a>(&'a self, path: &'a [String]) -> BoxFuture<'a, ()>;

@@ -81,7 +81,7 @@ impl Subagent {
         self.slot.lock().take();
     }
 
-    /// Runs the session `raised` from now on. Sends the agent's task first if `begins` is set.
+    /// Runs the agent in `subagent_session` from now on. Sends the agent's task first if `begins` is set.
     pub(super) fn run_session(
         self: &Arc<Self>,
         subagent_session: SubagentSession,

@@ -10,6 +10,7 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod log;
 pub(crate) mod mcp;
+pub(crate) mod mcp_servers;
 pub(crate) mod patch;
 pub(crate) mod pipe;
 pub(crate) mod policy;
@@ -18,7 +19,6 @@ pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod script_server;
 pub(crate) mod serve;
-pub(crate) mod servers;
 pub(crate) mod stats;
 pub(crate) mod tools;
 

@@ -90,7 +90,7 @@ fn is_foreground() -> bool {
     termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
-/// Requests key mode until `leave`.
+/// Requests key mode until [`leave_key_mode`].
 pub(super) fn enter_key_mode() {
     let mut modes = MODES.lock();
     modes.requested = true;

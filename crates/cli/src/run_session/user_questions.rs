@@ -17,7 +17,7 @@ pub(super) struct UserQuestions {
 }
 
 impl UserQuestions {
-    /// Creates the holder. `show` makes room on the screen before a question.
+    /// Creates the holder. `view` makes room on the screen before a question.
     pub(super) fn new(view: &Arc<dyn SessionView>) -> Self {
         Self { view: Arc::clone(view), answer_sender: Mutex::default() }
     }

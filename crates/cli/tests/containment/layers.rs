@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use crate::suite::case::host;
+use crate::suite::case_host::{CaseHost, CaseUser};
 use crate::suite::run::{run_script, run_unconfined, sandbox_argv};
 use crate::suite::tier::CaseTier;
-use crate::suite::world::{CaseUser, CaseWorld};
 
 type LayerCheck = fn(CaseTier, CaseUser) -> Result<(), String>;
 
@@ -50,7 +50,7 @@ pub(crate) fn layer_checks(tier: CaseTier) -> impl Iterator<Item = (&'static str
 const NONE: &str = "0000000000000000";
 
 fn sandbox_output(tier: CaseTier, user: CaseUser, script: &'static str) -> Result<String, String> {
-    let (_world, ran) = run_script(tier, user, &[], script);
+    let (_case_host, ran) = run_script(tier, user, &[], script);
     match ran.output.split_once("@ran\n") {
         Some((_, said)) => Ok(said.trim().to_owned()),
         None => Err(format!("not run, exit code {:?}: {}", ran.code, ran.output.trim())),
@@ -106,7 +106,7 @@ fn no_cores(tier: CaseTier, user: CaseUser) -> Result<(), String> {
 fn filter_answers(tier: CaseTier, user: CaseUser) -> Result<(), String> {
     let unfiltered = run_unconfined(
         user,
-        &format!("{} probe try settimeofday", crate::suite::world::shared_ground().probe.display()),
+        &format!("{} probe try settimeofday", crate::suite::case_host::shared_fixture().probe.display()),
     );
     same(unfiltered.trim(), "LET")?;
     let text = sandbox_output(tier, user, "$P try settimeofday")?;
@@ -122,7 +122,7 @@ fn no_i386(tier: CaseTier, user: CaseUser) -> Result<(), String> {
 fn landlocked(tier: CaseTier, user: CaseUser) -> Result<(), String> {
     let unconfined = run_unconfined(
         user,
-        &format!("{} probe domains", crate::suite::world::shared_ground().probe.display()),
+        &format!("{} probe domains", crate::suite::case_host::shared_fixture().probe.display()),
     );
     same(unconfined.trim(), "16")?;
     let text = sandbox_output(tier, user, "$P domains")?;
@@ -137,8 +137,8 @@ fn landlock_refuses(tier: CaseTier, user: CaseUser) -> Result<(), String> {
 }
 
 fn read_only(tier: CaseTier, user: CaseUser) -> Result<(), String> {
-    let (world, ran) = run_script(tier, user, &[], "cat /proc/self/mounts");
-    let ours = world.path("ws").display().to_string();
+    let (case_host, ran) = run_script(tier, user, &[], "cat /proc/self/mounts");
+    let ours = case_host.path("ws").display().to_string();
     let private = ["/tmp", "/var/tmp", "/dev", "/proc", "/run"];
     let root = ran.output.lines().filter_map(|line| line.split_once(" / ")).next_back();
     if !root.is_some_and(|(_, rest)| rest.contains(" ro,")) {
@@ -170,17 +170,17 @@ fn mute_init(tier: CaseTier, user: CaseUser) -> Result<(), String> {
 /// Missing paths are held by empty directories in the workspace. They are removed with the run, or with the next one.
 fn placeholders_go(tier: CaseTier, user: CaseUser) -> Result<(), String> {
     let case = host("", "", "exec 9>lock; flock 9; sleep 5").signal(9);
-    let world = CaseWorld::new(user, &case);
+    let case_host = CaseHost::new(user, &case);
     let left = |when: &str| {
-        let names = [".claude", ".agents"].map(|name| world.path("ws").join(name));
+        let names = [".claude", ".agents"].map(|name| case_host.path("ws").join(name));
         let left = names.iter().filter(|path| path.exists()).count();
         if left == 0 { Ok(()) } else { Err(format!("{left} are left {when}")) }
     };
     let simple = host("", "", "true");
-    world.run(&simple, &sandbox_argv(&world, &simple, tier));
+    case_host.run(&simple, &sandbox_argv(&case_host, &simple, tier));
     left("after a run")?;
-    world.run(&case, &sandbox_argv(&world, &case, tier));
-    world.run(&simple, &sandbox_argv(&world, &simple, tier));
+    case_host.run(&case, &sandbox_argv(&case_host, &case, tier));
+    case_host.run(&simple, &sandbox_argv(&case_host, &simple, tier));
     left("after a run that was killed, and another one")
 }
 
@@ -192,15 +192,15 @@ fn outlives(tier: CaseTier, user: CaseUser) -> Result<(), String> {
         "",
         "sleep 0.6; mkdir .claude; echo x > .claude/x; git init -q .; git config core.fsmonitor x",
     );
-    let world = CaseWorld::new(user, &first);
+    let case_host = CaseHost::new(user, &first);
     std::thread::scope(|scope| {
-        scope.spawn(|| world.run(&first, &sandbox_argv(&world, &first, tier)));
-        world.wait_until_locked(|| false);
-        world.run(&second, &sandbox_argv(&world, &second, tier));
+        scope.spawn(|| case_host.run(&first, &sandbox_argv(&case_host, &first, tier)));
+        case_host.wait_until_locked(|| false);
+        case_host.run(&second, &sandbox_argv(&case_host, &second, tier));
     });
-    let config = fs::read_to_string(world.path("ws/.git/config")).unwrap_or_default();
+    let config = fs::read_to_string(case_host.path("ws/.git/config")).unwrap_or_default();
     let written =
-        [(".claude", world.path("ws/.claude/x").exists()), (".git/config", config.contains("fsmonitor"))];
+        [(".claude", case_host.path("ws/.claude/x").exists()), (".git/config", config.contains("fsmonitor"))];
     let written: Vec<&str> = written.iter().filter(|(_, written)| *written).map(|(name, _)| *name).collect();
     if written.is_empty() { Ok(()) } else { Err(format!("written: {written:?}")) }
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use parking_lot::Mutex;
 
 use crate::suite::case::{AttackCase, ExpectedOutcome};
+use crate::suite::case_host::CaseUser;
 use crate::suite::cases;
 use crate::suite::run::CaseOutcome;
 use crate::suite::tier::CaseTier;
-use crate::suite::world::CaseUser;
 
 /// The result of a case in a tier, for a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -39,7 +39,7 @@ impl Args<'_> {
         let text = self.text(at);
         let number =
             text.strip_prefix("0x").map_or_else(|| text.parse(), |hex| usize::from_str_radix(hex, 16));
-        number.unwrap_or_else(|_| usage(&format!("`{text}` is no number")))
+        number.unwrap_or_else(|_| usage(&format!("`{text}` is not a number")))
     }
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn attempt(number: i64, args: &[usize]) -> ProbeResult {
     raw_syscall(number, args).map(drop)
 }
 
-/// Returns the address of `value`, for [`raw`].
+/// Returns the address of `value`, for [`raw_syscall`].
 pub(crate) fn address_of<T: ?Sized>(value: &T) -> usize {
     std::ptr::from_ref(value).cast::<()>() as usize
 }
@@ -112,13 +112,13 @@ pub(crate) fn address_of_mut<T: ?Sized>(value: &mut T) -> usize {
 /// The current directory, for calls that want a descriptor.
 pub(crate) const CWD: usize = libc::AT_FDCWD as usize;
 
-/// Reads the word at `address`, which [`raw`] has mapped.
+/// Reads the word at `address`, which [`raw_syscall`] has mapped.
 pub(crate) fn peek(address: usize) -> u32 {
     // SAFETY: the caller got the address from a mapping of the kernel's that is still there, and it is aligned.
     unsafe { std::ptr::with_exposed_provenance::<u32>(address).read_volatile() }
 }
 
-/// Sets the word at `address`, which [`raw`] has mapped.
+/// Sets the word at `address`, which [`raw_syscall`] has mapped.
 pub(crate) fn poke(address: usize, value: u32) {
     // SAFETY: as for `peek`; nothing else in this process has a reference to it.
     unsafe { std::ptr::with_exposed_provenance_mut::<u32>(address).write_volatile(value) }

@@ -13,9 +13,9 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::suite::case::{AttackCase, BreachSign, RunEnd};
+use crate::suite::case_host::{CaseHost, CaseUser, shared_fixture};
 use crate::suite::tier::CaseTier;
 use crate::suite::watch::HostStateWatch;
-use crate::suite::world::{CaseUser, CaseWorld, shared_ground};
 
 /// Time after which a run counts as hung, and after which its leftovers must be gone.
 const HUNG: Duration = Duration::from_secs(15);
@@ -52,10 +52,10 @@ pub(crate) fn run_confined(case: &AttackCase, tier: CaseTier, user: CaseUser) ->
     if let Some(why) = inert_reason(case, user) {
         return CaseOutcome::Inert(why);
     }
-    let world = CaseWorld::new(user, case);
-    let before = HostStateWatch::new(&world, case);
-    let ran = world.run(case, &sandbox_argv(&world, case, tier));
-    judge(case, world, &before, &ran)
+    let case_host = CaseHost::new(user, case);
+    let before = HostStateWatch::new(&case_host, case);
+    let ran = case_host.run(case, &sandbox_argv(&case_host, case, tier));
+    judge(case, case_host, &before, &ran)
 }
 
 /// Returns the reason why `case` proves nothing for `user` here, if any. Determined once.
@@ -75,32 +75,32 @@ pub(crate) fn inert_reason(case: &AttackCase, user: CaseUser) -> Option<String> 
 }
 
 fn control(case: &AttackCase, user: CaseUser) -> (CaseOutcome, CaseRun) {
-    let world = CaseWorld::new(user, case);
-    let before = HostStateWatch::new(&world, case);
+    let case_host = CaseHost::new(user, case);
+    let before = HostStateWatch::new(&case_host, case);
     let script = case.control.unwrap_or(case.run);
-    let argv = vec!["/bin/bash".to_owned(), "-c".to_owned(), script_of(&world, script)];
-    let ran = world.run(case, &argv);
-    (judge(case, world, &before, &ran), ran)
+    let argv = vec!["/bin/bash".to_owned(), "-c".to_owned(), script_of(&case_host, script)];
+    let ran = case_host.run(case, &argv);
+    (judge(case, case_host, &before, &ran), ran)
 }
 
-fn script_of(world: &CaseWorld, script: &str) -> String {
-    format!("echo {RAN}; {}{script}", world.variables())
+fn script_of(case_host: &CaseHost, script: &str) -> String {
+    format!("echo {RAN}; {}{script}", case_host.variables())
 }
 
 /// Returns the command line of `toolgate` for `case`.
-pub(crate) fn sandbox_argv(world: &CaseWorld, case: &AttackCase, tier: CaseTier) -> Vec<String> {
-    let mut argv = vec![shared_ground().toolgate.display().to_string(), "sandbox".to_owned()];
+pub(crate) fn sandbox_argv(case_host: &CaseHost, case: &AttackCase, tier: CaseTier) -> Vec<String> {
+    let mut argv = vec![shared_fixture().toolgate.display().to_string(), "sandbox".to_owned()];
     argv.extend(["--tier".to_owned(), tier.name().to_owned()]);
     if !case.flags.contains(&"--require") {
         argv.extend(["--require".to_owned(), tier.name().to_owned()]);
     }
-    argv.extend(case.flags.iter().map(|flag| world.expand(flag)));
+    argv.extend(case.flags.iter().map(|flag| case_host.expand(flag)));
     argv.extend(["--", "/bin/bash", "-c"].map(str::to_owned));
-    argv.push(script_of(world, case.run));
+    argv.push(script_of(case_host, case.run));
     argv
 }
 
-impl CaseWorld {
+impl CaseHost {
     /// Runs `argv` in the workspace, inside the case's wrapper.
     pub(crate) fn run(&self, case: &AttackCase, argv: &[String]) -> CaseRun {
         let mut command = if case.wrap.is_empty() {
@@ -181,15 +181,15 @@ fn rest_of(mut read: PipeReader) -> String {
 }
 
 /// Determines the outcome from the host's state.
-fn judge(case: &AttackCase, mut world: CaseWorld, before: &HostStateWatch, ran: &CaseRun) -> CaseOutcome {
-    let mut seen = before.changes(&HostStateWatch::new(&world, case));
-    seen.extend(world.sockets.take_hits());
+fn judge(case: &AttackCase, mut case_host: CaseHost, before: &HostStateWatch, ran: &CaseRun) -> CaseOutcome {
+    let mut seen = before.changes(&HostStateWatch::new(&case_host, case));
+    seen.extend(case_host.sockets.take_hits());
     if case.sees == BreachSign::Nothing {
         // The case is meant to make permitted changes.
         seen.clear();
     }
-    seen.extend(evidence(case, &world, ran));
-    if let Some(victim) = world.victim.take() {
+    seen.extend(evidence(case, &case_host, ran));
+    if let Some(victim) = case_host.victim.take() {
         let words = victim.final_report();
         if words != "memory-secret shm-secret mq 0" {
             seen.push(format!("the victim is dead or was written to: `{words}`"));
@@ -212,7 +212,7 @@ fn judge(case: &AttackCase, mut world: CaseWorld, before: &HostStateWatch, ran: 
     if !ran.output.contains(case.works) {
         return CaseOutcome::Broken(format!("`{}` is not in: {said}", case.works));
     }
-    if !case.lands.is_empty() && !world.succeeds_on_host(case.lands) {
+    if !case.lands.is_empty() && !case_host.succeeds_on_host(case.lands) {
         return CaseOutcome::Broken(format!("`{}` does not hold on the host", case.lands));
     }
     match case.code {
@@ -224,15 +224,15 @@ fn judge(case: &AttackCase, mut world: CaseWorld, before: &HostStateWatch, ran: 
 }
 
 /// Looks for the case's own sign of success.
-fn evidence(case: &AttackCase, world: &CaseWorld, ran: &CaseRun) -> Option<String> {
+fn evidence(case: &AttackCase, case_host: &CaseHost, ran: &CaseRun) -> Option<String> {
     match case.sees {
         BreachSign::Host | BreachSign::Nothing => None,
         BreachSign::Text(text) => {
             ran.output.contains(text).then(|| format!("it printed `{text}`: {}", ran.output.trim()))
         }
-        BreachSign::Made(path) => remove_created(Path::new(&world.expand(path))),
+        BreachSign::Made(path) => remove_created(Path::new(&case_host.expand(path))),
         BreachSign::Setuid(path) => {
-            let path = world.expand(path);
+            let path = case_host.expand(path);
             let mode = fs::symlink_metadata(&path).map_or(0, |meta| meta.permissions().mode());
             (mode & 0o6000 != 0).then(|| format!("{path} has mode {mode:o}"))
         }
@@ -240,18 +240,18 @@ fn evidence(case: &AttackCase, world: &CaseWorld, ran: &CaseRun) -> Option<Strin
             let dirs = ". sub new m bare.git a/b/c/d/e/f $OUT/repo";
             let git =
                 "git status; git log -1; git diff; git commit --allow-empty -qm x; git rebase --continue";
-            world.run_on_host(&format!("for d in {dirs}; do [ -d $d ] && (cd $d && {{ {git}; }}); done"));
-            world.path("out/PWN").exists().then(|| "the user's git ran what was left".to_owned())
+            case_host.run_on_host(&format!("for d in {dirs}; do [ -d $d ] && (cd $d && {{ {git}; }}); done"));
+            case_host.path("out/PWN").exists().then(|| "the user's git ran what was left".to_owned())
         }
         BreachSign::Replaced => {
-            let shown = world.succeeds_on_host("git log -1 --format=%s | grep -q evil");
+            let shown = case_host.succeeds_on_host("git log -1 --format=%s | grep -q evil");
             shown.then(|| "the user's git shows another commit".to_owned())
         }
         BreachSign::Fsck => {
-            world.run_on_host("git fsck --full && git log -1 -p || touch $OUT/damaged");
-            world.path("out/damaged").exists().then(|| "the repository is damaged".to_owned())
+            case_host.run_on_host("git fsck --full && git log -1 -p || touch $OUT/damaged");
+            case_host.path("out/damaged").exists().then(|| "the repository is damaged".to_owned())
         }
-        BreachSign::Held => world.stays_locked().then(|| "a process outlived the run".to_owned()),
+        BreachSign::Held => case_host.stays_locked().then(|| "a process outlived the run".to_owned()),
     }
 }
 
@@ -267,12 +267,12 @@ pub(crate) fn run_script(
     user: CaseUser,
     flags: &'static [&'static str],
     script: &'static str,
-) -> (CaseWorld, CaseRun) {
+) -> (CaseHost, CaseRun) {
     let case = crate::suite::case::host("", "", script).flags(flags);
-    let world = CaseWorld::new(user, &case);
-    let argv = sandbox_argv(&world, &case, tier);
-    let ran = world.run(&case, &argv);
-    (world, ran)
+    let case_host = CaseHost::new(user, &case);
+    let argv = sandbox_argv(&case_host, &case, tier);
+    let ran = case_host.run(&case, &argv);
+    (case_host, ran)
 }
 
 /// Runs a script unconfined as `user`.

@@ -16,7 +16,7 @@ pub(crate) struct HostSockets {
     udp: [Option<UdpSocket>; 2],
     streams: Vec<(&'static str, UnixListener)>,
     datagrams: Vec<(&'static str, UnixDatagram)>,
-    /// Outside the world's directory.
+    /// Outside the case host's directory.
     paths: Vec<PathBuf>,
     nonce: String,
 }

@@ -1,6 +1,7 @@
 //! The test suite: every case in every tier, as every user.
 
 mod case;
+mod case_host;
 mod cases;
 mod layers;
 mod matrix;
@@ -9,15 +10,14 @@ mod run;
 mod sockets;
 mod tier;
 mod watch;
-mod world;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 use case::{AttackCase, ExpectedOutcome};
+use case_host::CaseUser;
 use matrix::MatrixCell;
 use run::CaseOutcome;
 use tier::CaseTier;
-use world::CaseUser;
 
 /// The reason for skipping a case whose attack does nothing here even unconfined, e.g. because a device is missing.
 const INERT: &str = "the attack finds nothing to attack on this machine";
@@ -44,7 +44,7 @@ pub(crate) fn main() {
     }
     let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
     matrix::print();
-    world::remove_ground();
+    case_host::remove_fixture();
     conclusion.exit();
 }
 

@@ -1,7 +1,7 @@
 //! The tiers of the sandbox under test.
 
 use crate::suite::case::{AttackCase, ExpectedOutcome};
-use crate::suite::world::CaseUser;
+use crate::suite::case_host::CaseUser;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CaseTier {

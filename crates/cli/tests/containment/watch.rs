@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::suite::case::{AttackCase, BreachSign, RunEnd};
-use crate::suite::world::CaseWorld;
+use crate::suite::case_host::CaseHost;
 
 /// Names in a workspace that are never written.
 const PROTECTED: &[&str] = &[
@@ -37,20 +37,20 @@ pub(crate) struct HostStateWatch {
 }
 
 impl HostStateWatch {
-    pub(crate) fn new(world: &CaseWorld, case: &AttackCase) -> Self {
+    pub(crate) fn new(case_host: &CaseHost, case: &AttackCase) -> Self {
         let mut files = BTreeMap::new();
-        let roots: Vec<PathBuf> = values(case, "--writable", world).collect();
-        for entry in fs::read_dir(&world.dir).unwrap() {
+        let roots: Vec<PathBuf> = values(case, "--writable", case_host).collect();
+        for entry in fs::read_dir(&case_host.dir).unwrap() {
             let path = entry.unwrap().path();
             if !path.ends_with("ws") {
                 snapshot_path(&path, &roots, &mut files);
             }
         }
         if case.flags.contains(&"read-only") {
-            snapshot_path(&world.path("ws"), &roots, &mut files);
+            snapshot_path(&case_host.path("ws"), &roots, &mut files);
         }
-        snapshot_path(&world.path("ws/.env"), &[], &mut files);
-        for root in roots.iter().chain([&world.path("ws")]) {
+        snapshot_path(&case_host.path("ws/.env"), &[], &mut files);
+        for root in roots.iter().chain([&case_host.path("ws")]) {
             // A missing path is held by a placeholder directory, which a killed run cannot remove.
             if case.ends != RunEnd::ByItself {
                 continue;
@@ -62,11 +62,11 @@ impl HostStateWatch {
                 git(&root.join(".git"), &mut files);
             }
         }
-        values(case, "--read-only", world).for_each(|path| snapshot_path(&path, &roots, &mut files));
+        values(case, "--read-only", case_host).for_each(|path| snapshot_path(&path, &roots, &mut files));
         if case.sees != BreachSign::Git {
-            git(&world.path("ws/sub/.git"), &mut files);
+            git(&case_host.path("ws/sub/.git"), &mut files);
         }
-        let victim = world.victim.as_ref().map(|victim| {
+        let victim = case_host.victim.as_ref().map(|victim| {
             let status = victim.proc("status");
             let affinity = status.lines().find(|line| line.starts_with("Cpus_allowed:")).unwrap_or("dead");
             let stat = victim.proc("stat");
@@ -101,9 +101,9 @@ impl HostStateWatch {
 }
 
 /// Returns the paths that `case` gives for `flag`.
-fn values(case: &AttackCase, flag: &str, world: &CaseWorld) -> impl Iterator<Item = PathBuf> {
+fn values(case: &AttackCase, flag: &str, case_host: &CaseHost) -> impl Iterator<Item = PathBuf> {
     let pairs = case.flags.windows(2).filter(move |pair| pair[0] == flag);
-    pairs.map(|pair| PathBuf::from(world.expand(pair[1])))
+    pairs.map(|pair| PathBuf::from(case_host.expand(pair[1])))
 }
 
 /// Records the content of `.git`, except entries that may land there.

@@ -151,7 +151,7 @@ fn json_for_programs() {
     assert_snapshot!(json(&[], CHANGE), @r#"0 {"already":[],"applied":true,"changes":[{"from":null,"kind":"M","path":"a.txt","places":[{"already":false,"line":2,"overlooked":null}],"replaced":false}],"diff":null}"#);
     assert_snapshot!(json(&[], CHANGE), @r#"0 {"already":["a.txt"],"applied":true,"changes":[],"diff":null}"#);
     assert_snapshot!(json(&[], &CHANGE.replace("one", "none").replace("two", "zwei")), @r#"1 {"applied":false,"error":"`a.txt` is unchanged: the hunk at line 3 of the patch does not match: none of its lines is in the file; read the file again"}"#);
-    assert_snapshot!(json(&[], "hello"), @r#"1 {"applied":false,"error":"line 1: this is no patch in a format that is known; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines"}"#);
+    assert_snapshot!(json(&[], "hello"), @r#"1 {"applied":false,"error":"line 1: this is not a patch in a known format; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines"}"#);
 }
 
 #[test]

@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use random::FuzzRandom;
-use round::{FuzzCase, FuzzFinding, FuzzTally, OperationSource};
+use round::{FuzzCase, FuzzCounts, FuzzFinding, OperationSource};
 
 /// About ten seconds.
 const ROUNDS: u64 = 60;
@@ -54,7 +54,7 @@ fn the_sandbox_does_what_its_model_says() {
     let seed = seed.unwrap_or(SEED);
     let place = place();
     let users = users();
-    let mut tally = FuzzTally::default();
+    let mut counts = FuzzCounts::default();
     // The first finding of each category.
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     let mut seeds: BTreeMap<String, Vec<u64>> = BTreeMap::new();
@@ -66,7 +66,7 @@ fn the_sandbox_does_what_its_model_says() {
         let count = 20 + dice.below(41);
         let mut case = FuzzCase { tree, policy, ops: Vec::new(), user };
         let played = with_place(&place, |place| {
-            round::run_round(&mut case, OperationSource::Random(&mut dice, count), place, &mut tally)
+            round::run_round(&mut case, OperationSource::Random(&mut dice, count), place, &mut counts)
         });
         let Err(finding) = played else { continue };
         seeds.entry(finding.kind.clone()).or_default().push(seed);
@@ -78,7 +78,7 @@ fn the_sandbox_does_what_its_model_says() {
             found.insert(kind, report);
         }
     }
-    eprintln!("{rounds} rounds: {tally:?}");
+    eprintln!("{rounds} rounds: {counts:?}");
     assert!(found.is_empty(), "{} kinds of findings: {seeds:#?}", found.len());
 }
 

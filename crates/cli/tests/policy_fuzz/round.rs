@@ -35,7 +35,7 @@ pub(crate) struct FuzzFinding {
 
 /// Counts of operations by result.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct FuzzTally {
+pub(crate) struct FuzzCounts {
     pub(crate) refused: usize,
     pub(crate) allowed: usize,
     pub(crate) either: usize,
@@ -82,7 +82,7 @@ pub(crate) fn run_round(
     case: &mut FuzzCase,
     mut source: OperationSource<'_>,
     place: &Path,
-    tally: &mut FuzzTally,
+    counts: &mut FuzzCounts,
 ) -> Result<(), FuzzFinding> {
     let held = fs::canonicalize(place).unwrap();
     let (real, twin) = (held.join("real"), held.join("twin"));
@@ -92,7 +92,7 @@ pub(crate) fn run_round(
     let model = PolicyModel::new(&case.policy, &real, &first);
     let given = case.clone();
     let Some(mut round) = FuzzRound::start(&given, model, real, twin, &first)? else {
-        tally.unstarted += 1;
+        counts.unstarted += 1;
         return Ok(());
     };
     let special = round.model.policy_paths();
@@ -111,7 +111,7 @@ pub(crate) fn run_round(
             continue;
         }
         done.push(op.clone());
-        result = round.one(&op, tally).map_err(|mut found| {
+        result = round.one(&op, counts).map_err(|mut found| {
             found.what = format!("{}: {}", op.to_line(), found.what);
             found
         });
@@ -181,7 +181,7 @@ impl<'a> FuzzRound<'a> {
     }
 
     /// Performs one operation, and checks its result.
-    fn one(&mut self, op: &FileOperation, tally: &mut FuzzTally) -> Result<(), FuzzFinding> {
+    fn one(&mut self, op: &FileOperation, counts: &mut FuzzCounts) -> Result<(), FuzzFinding> {
         let verdict = self.model.judge(op, &self.real);
         let reals = self.reals(op);
         let in_layer = |real: &String| self.model.is_layered(real);
@@ -190,9 +190,9 @@ impl<'a> FuzzRound<'a> {
         let outcome = self.confined.run_operation(op, real, real).map_err(|why| finding("no answer", why))?;
         let after = snapshot::take_snapshot(&self.real);
         match verdict {
-            ModelVerdict::Refused => tally.refused += 1,
-            ModelVerdict::Allowed => tally.allowed += 1,
-            ModelVerdict::Either => tally.either += 1,
+            ModelVerdict::Refused => counts.refused += 1,
+            ModelVerdict::Allowed => counts.allowed += 1,
+            ModelVerdict::Either => counts.either += 1,
         }
         let told = outcome.data.to_string();
         let is_whole = |secret: &&String| told.trim_matches('"') == secret.as_str();
@@ -218,7 +218,7 @@ impl<'a> FuzzRound<'a> {
             let what = format!("{verdict:?}: {:?}, without a sandbox {:?}", outcome.data, expected.data);
             return Err(finding(&format!("{kind}: {}", op.kind), what));
         }
-        tally.worked += usize::from(outcome.ok);
+        counts.worked += usize::from(outcome.ok);
         self.as_twin(op, &outcome, &expected, &reals, after)
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::round::{FuzzCase, FuzzFinding, FuzzTally, OperationSource, run_round};
+use crate::round::{FuzzCase, FuzzCounts, FuzzFinding, OperationSource, run_round};
 use crate::tree;
 
 /// Replays of a case at most.
@@ -11,7 +11,7 @@ const MOST: usize = 200;
 /// Runs the case in a directory of its own.
 pub(crate) fn replay_case(case: &FuzzCase, place: &Path) -> Result<(), FuzzFinding> {
     crate::with_place(place, |place| {
-        run_round(&mut case.clone(), OperationSource::Given, place, &mut FuzzTally::default())
+        run_round(&mut case.clone(), OperationSource::Given, place, &mut FuzzCounts::default())
     })
 }
 

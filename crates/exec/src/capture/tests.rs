@@ -59,7 +59,7 @@ fn what_is_not_kept_says_why() {
     for capture in [&mut part, &mut unkept] {
         capture.push(CapturedStream::Stdout, &[b'x'; 1000]);
     }
-    let KeptOutput::Part { path, bytes, why } = part.take().keep_all() else { panic!("it is no part") };
+    let KeptOutput::Part { path, bytes, why } = part.take().keep_all() else { panic!("it is not a part") };
     assert_eq!((bytes, &*why), (20, "no more is kept of one output"));
     assert_eq!(std::fs::read(path).unwrap(), [b'x'; 20]);
     let nowhere = |why: &str| KeptOutput::NotKept(why.to_owned());

@@ -48,8 +48,8 @@ impl ConfinedFs {
         found.map_err(|failure| explain_failure::explain_failure(self, path, failure))
     }
 
-    /// Looks up `path` without checking that the call stated it, and without explaining a failure. [`explain`] uses
-    /// it for the ancestors of a stated path.
+    /// Looks up `path` without checking that the call stated it, and without explaining a failure. `explain_failure`
+    /// uses it for the ancestors of a stated path.
     pub(super) fn try_lookup(&self, path: &Path) -> Result<FileHandle, LookupFailure> {
         let (root, below) = self.reach().locate(path).map_err(FsError::from)?;
         match open_beneath_root(root.path(), below, LinkHandling::Follow) {

@@ -1,5 +1,4 @@
-//! System calls for confined file access: opening beneath a directory, resolving a descriptor's path, listing a
-//! directory.
+//! System calls for confined file access: open beneath a directory, path of a descriptor, directory listing.
 
 use std::ffi::{CString, OsStr};
 use std::fs::File;

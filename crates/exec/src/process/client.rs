@@ -1,5 +1,4 @@
-//! Host side of process supervision: starts the spawner on demand, reuses supervisors, and hands out running
-//! processes.
+//! Host side of process supervision: starts the spawner on demand, and reuses supervisors.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

@@ -36,7 +36,7 @@ pub(super) fn descendants_except(except: &BTreeSet<i32>) -> BTreeSet<i32> {
     found
 }
 
-/// Sends `signal` to each of `pids`, which [`below`] has found, unless the pid was reused.
+/// Sends `signal` to each of `pids`, which [`descendants_except`] has found, unless the pid was reused.
 pub(super) fn signal_all(pids: &BTreeSet<i32>, signal: Signal) {
     for &pid in pids {
         if let Some(pinned) = PinnedProcess::pin(pid, pids) {

@@ -74,7 +74,7 @@ pub(super) fn launch(
             Err(failed) => failed,
         };
         let [a, b, c, d] = errno.raw_os_error().to_le_bytes();
-        let _keeper_is_gone = rustix::io::write(&failure_sender, &[a, b, c, d, step as u8]);
+        let _supervisor_is_gone = rustix::io::write(&failure_sender, &[a, b, c, d, step as u8]);
         127
     });
     drop(listener_sender);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 pub(super) use super::codec::LENGTH_PREFIX_BYTES;
 use super::codec::{MessageDecoder, MessageEncoder};
-use crate::sandbox::KernelRefusal;
+use crate::sandbox::SandboxRefusal;
 use crate::sandbox::mounted_layers::LayerRequest;
 
 /// The maximum size of an order: the kernel accepts at most two megabytes of arguments and variables.
@@ -53,7 +53,7 @@ pub(crate) enum SupervisorReport {
     /// These processes survived SIGKILL. The supervisor keeps trying.
     Stuck { left: Vec<KilledProcess> },
     /// The kernel refused these actions.
-    Refused(Vec<KernelRefusal>),
+    Refused(Vec<SandboxRefusal>),
     /// No layer could be mounted over a git directory, which stays read-only.
     LayerNotMounted,
 }
@@ -202,7 +202,7 @@ impl SupervisorReport {
             6 => {
                 let count = input.number()?;
                 Some(Self::Refused(
-                    (0..count).map(|_| KernelRefusal::read(&mut input)).collect::<Option<_>>()?,
+                    (0..count).map(|_| SandboxRefusal::read(&mut input)).collect::<Option<_>>()?,
                 ))
             }
             7 => Some(Self::LayerNotMounted),
@@ -278,12 +278,12 @@ mod tests {
             SupervisorReport::AllExited { used, ended: ended.clone(), more: 4, again: true, touched: false },
             SupervisorReport::Stuck { left: ended },
             SupervisorReport::Refused(vec![
-                KernelRefusal::Socket("@x".to_owned()),
-                KernelRefusal::Connect("[::1]:80".parse().unwrap()),
-                KernelRefusal::Write("/etc/x".into()),
-                KernelRefusal::Excess(policy::ResourceExcess::Scratch { most: 5 }),
-                KernelRefusal::Excess(policy::ResourceExcess::Memory),
-                KernelRefusal::Excess(policy::ResourceExcess::SharedMemory { most: 5 }),
+                SandboxRefusal::Socket("@x".to_owned()),
+                SandboxRefusal::Connect("[::1]:80".parse().unwrap()),
+                SandboxRefusal::Write("/etc/x".into()),
+                SandboxRefusal::Excess(policy::ResourceExcess::Scratch { most: 5 }),
+                SandboxRefusal::Excess(policy::ResourceExcess::Memory),
+                SandboxRefusal::Excess(policy::ResourceExcess::SharedMemory { most: 5 }),
             ]),
             SupervisorReport::LayerNotMounted,
         ] {

@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstatvfs, openat, statat}
 
 use super::descendants;
 use super::unlinked_files::{UnlinkedFiles, max_shared_memory};
-use crate::sandbox::KernelRefusal;
+use crate::sandbox::SandboxRefusal;
 use crate::sandbox::cell::ProgramConfinement;
 
 /// The interval between checks of a run.
@@ -62,7 +62,7 @@ impl ResourceGuard {
     }
 
     /// Checks the run if the check is due. Returns the exceeded limit.
-    pub(super) fn check(&mut self, inside: Option<&ProgramConfinement>) -> Option<KernelRefusal> {
+    pub(super) fn check(&mut self, inside: Option<&ProgramConfinement>) -> Option<SandboxRefusal> {
         let (inside, now) = (inside?, Instant::now());
         if self.next_check.is_none_or(|next| next > now) {
             return None;
@@ -78,7 +78,7 @@ impl ResourceGuard {
             // One report is enough.
             self.next_check = None;
         }
-        excess.map(KernelRefusal::Excess)
+        excess.map(SandboxRefusal::Excess)
     }
 
     /// Measures the private directory if it may exceed its limit. `nameless` counts the bytes of its removed files.

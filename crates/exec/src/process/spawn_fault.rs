@@ -95,9 +95,9 @@ fn describe_refusal(
             format!("the working directory `{directory}` cannot be entered: {errno}")
         }
         (LaunchStep::Exec, Some(Errno::NOENT)) if program.contains('/') => {
-            format!("there is no program `{program}`, or what it is to be run by is not there")
+            format!("there is no program `{program}`, or its interpreter is missing")
         }
-        (LaunchStep::Exec, Some(Errno::NOENT)) => format!("there is no program `{program}` along the PATH"),
+        (LaunchStep::Exec, Some(Errno::NOENT)) => format!("there is no program `{program}` in PATH"),
         (LaunchStep::Exec, Some(Errno::ACCESS)) => format!("`{program}` may not be executed: {errno}"),
         (LaunchStep::Exec, Some(Errno::TOOBIG)) => {
             format!("the arguments of `{program}` are too long for the system; put them into a file")

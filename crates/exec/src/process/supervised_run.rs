@@ -15,7 +15,7 @@ use super::resource_guard::ResourceGuard;
 use super::supervisor::Supervisor;
 use super::sys::{self, ChildWaitOutcome, ReapedChild};
 use super::{descendants, fd_passing};
-use crate::sandbox::KernelRefusal;
+use crate::sandbox::SandboxRefusal;
 use crate::sandbox::broker::Broker;
 use crate::sandbox::dns_stub::DnsStub;
 use crate::sandbox::remount;
@@ -199,7 +199,7 @@ impl<'a> SupervisedRun<'a> {
         if woken.dns_readable
             && let Some(name) = self.supervisor.dns_stub.as_ref().and_then(|names| names.serve(outside))
         {
-            broker.record_refusal(KernelRefusal::Name(name));
+            broker.record_refusal(SandboxRefusal::Name(name));
         }
         if woken.relay_readable {
             broker.record_relay_refusals();

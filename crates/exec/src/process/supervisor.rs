@@ -41,7 +41,7 @@ fn serve_host(
     inside: Option<&ProgramConfinement>,
     dns_stub: Option<DnsStub>,
 ) -> ! {
-    let _old_kernel = rustix::thread::set_name(c"toolgate-keeper");
+    let _old_kernel = rustix::thread::set_name(c"toolgate-super");
     let _old_kernel = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     // The children run as the same user: they must not inspect or trace this process.
     let _old_kernel = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);

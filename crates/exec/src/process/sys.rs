@@ -118,8 +118,8 @@ pub(super) fn unblock_signals() {
     }
 }
 
-/// Returns a descriptor that is readable when a child changes its state; read it with [`drain`]. All other signals
-/// are blocked from then on: `pkill toolgate` ends the host, and this process exits after it has cleaned up.
+/// Returns a descriptor that is readable when a child changes its state; read it with [`drain_signals`]. All other
+/// signals are blocked from then on: `pkill toolgate` ends the host, and this process exits after it has cleaned up.
 pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     // SAFETY: both sets are initialized before they are used; the descriptor is new and owned here.
     unsafe {

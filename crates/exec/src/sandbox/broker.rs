@@ -1,9 +1,11 @@
-//! Broker for the few system calls that a filter cannot judge: it decides to which address a socket connects. Records
-//! refusals.
+//! Broker: makes connections for confined programs if their address is allowed, and records refusals.
 //!
-//! The broker reads the caller's memory once, takes its socket once, and connects on behalf of the caller. Later
-//! changes to the memory or the descriptor have no effect. Letting the call itself continue would let the kernel read
-//! both again (TOCTOU).
+//! A filter cannot judge an address, since it is in memory. The broker also sees `bind` in a shared network, and calls
+//! that change files if refusals are recorded; the kernel executes those itself.
+//!
+//! For `connect`, the broker reads the caller's memory once, takes its socket once, and connects on behalf of the
+//! caller. Later changes to the memory or the descriptor have no effect. Letting the call itself continue would let
+//! the kernel read both again (TOCTOU).
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -24,8 +26,8 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 use super::cell_plan::CellPlan;
 use super::denied_writes;
 use super::egress::{EgressHosts, EgressRoute};
-use super::refusal::KernelRefusal;
-use super::socket_owner::{BoundSockets, SocketOwner};
+use super::refusal::SandboxRefusal;
+use super::socket_origin::{BoundSockets, SocketOrigin};
 use super::sys::{self, SeccompAnswer, SeccompNotification};
 
 /// The maximum number of refusals reported for a run.
@@ -41,8 +43,8 @@ const CONNECT_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 /// Answers the system calls of one run.
 pub(crate) struct Broker {
     listener: OwnedFd,
-    recorded_refusals: BTreeSet<KernelRefusal>,
-    new_refusals: Vec<KernelRefusal>,
+    recorded_refusals: BTreeSet<SandboxRefusal>,
+    new_refusals: Vec<SandboxRefusal>,
     /// Connections in progress, or waiting for room in a listener's backlog.
     pending_connects: Vec<PendingConnect>,
     /// The allowed hosts beyond the network setting, if there are any.
@@ -68,7 +70,7 @@ pub(crate) struct BrokerFacts {
     pub(crate) plan: CellPlan,
     /// True if the cell has its own loopback and abstract socket namespace.
     pub(crate) own_network: bool,
-    /// Finds the owner of a socket.
+    /// Finds the origin of a socket.
     pub(crate) bound_sockets: BoundSockets,
 }
 
@@ -94,7 +96,7 @@ impl Broker {
     }
 
     /// Returns the refusals since the last call.
-    pub(crate) fn take_refusals(&mut self) -> Vec<KernelRefusal> {
+    pub(crate) fn take_refusals(&mut self) -> Vec<SandboxRefusal> {
         std::mem::take(&mut self.new_refusals)
     }
 
@@ -109,7 +111,7 @@ impl Broker {
             }
             _ => {
                 for path in denied_writes::refused_paths(&notification, &facts.plan) {
-                    self.record_refusal(KernelRefusal::Write(path));
+                    self.record_refusal(SandboxRefusal::Write(path));
                 }
                 Some(SeccompAnswer::Continue)
             }
@@ -160,7 +162,7 @@ impl Broker {
     }
 
     /// Records a refusal, once.
-    pub(crate) fn record_refusal(&mut self, refusal: KernelRefusal) {
+    pub(crate) fn record_refusal(&mut self, refusal: SandboxRefusal) {
         if self.recorded_refusals.len() < MAX_REPORTED_REFUSALS
             && self.recorded_refusals.insert(refusal.clone())
         {
@@ -221,7 +223,7 @@ impl Broker {
         });
         route.unwrap_or_else(|| match may_connect(to, plan.network) {
             true => EgressRoute::Direct,
-            false => EgressRoute::Refused(KernelRefusal::Connect(to)),
+            false => EgressRoute::Refused(SandboxRefusal::Connect(to)),
         })
     }
 
@@ -236,7 +238,7 @@ impl Broker {
         if facts.own_network || facts.plan.sockets.contains(&shown) {
             return self.connect_for(notification, socket, unix_address(&[b"\0", name].concat()), None);
         }
-        self.record_refusal(KernelRefusal::Socket(String::from_utf8_lossy(&shown).into_owned()));
+        self.record_refusal(SandboxRefusal::Socket(String::from_utf8_lossy(&shown).into_owned()));
         Some(SeccompAnswer::Fails(Errno::ACCESS))
     }
 
@@ -272,18 +274,19 @@ impl Broker {
         };
         let is_named = || facts.plan.sockets.iter().any(|name| name == real.as_os_str().as_bytes());
         let plan = &facts.plan;
-        let owner = match denied_writes::is_private(&real, plan) || is_named() {
-            true => SocketOwner::Ours,
-            false => facts.bound_sockets.owner(&socket),
+        // A socket in a private directory, or one that the user named, is treated like one of the cell.
+        let origin = match denied_writes::is_private(&real, plan) || is_named() {
+            true => SocketOrigin::Inside,
+            false => facts.bound_sockets.origin(&socket),
         };
-        match owner {
-            SocketOwner::Ours => {}
+        match origin {
+            SocketOrigin::Inside => {}
             // As if the connection had been tried: no process listens.
-            SocketOwner::Unbound if denied_writes::may_write(&real, plan) => {
+            SocketOrigin::Unbound if denied_writes::may_write(&real, plan) => {
                 return Some(SeccompAnswer::Fails(Errno::CONNREFUSED));
             }
-            SocketOwner::Unbound | SocketOwner::Others => {
-                self.record_refusal(KernelRefusal::Socket(real.to_string_lossy().into_owned()));
+            SocketOrigin::Unbound | SocketOrigin::Outside => {
+                self.record_refusal(SandboxRefusal::Socket(real.to_string_lossy().into_owned()));
                 return Some(SeccompAnswer::Fails(Errno::ACCESS));
             }
         }

@@ -27,7 +27,7 @@ use super::cgroup::CellCgroup;
 use super::dns_stub::DnsStub;
 use super::mounts::{self, MountFault};
 use super::seccomp_filter::{FilterRules, compile_filter};
-use super::socket_owner::BoundSockets;
+use super::socket_origin::BoundSockets;
 use super::sys::{self, Namespaces};
 use super::{landlock, loopback, relay};
 use crate::process::codec::MessageEncoder;

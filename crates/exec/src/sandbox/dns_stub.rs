@@ -1,5 +1,4 @@
-//! DNS stub inside a sandbox: answers every query at once, with "no such name" or with the loopback address of an
-//! allowed host. Records refused names.
+//! DNS stub inside a sandbox: resolves allowed hosts to the loopback, refuses other names, and records them.
 //!
 //! Without this a refusal would state the address of a DNS server, and not the host that the command wanted. Each
 //! supervisor listens on its own address of the cell's loopback: the `/etc/resolv.conf` of its programs names that

@@ -14,7 +14,7 @@ use rustix::net::{
     AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with, socketpair,
 };
 
-use super::refusal::KernelRefusal;
+use super::refusal::SandboxRefusal;
 use super::{dns_stub, relay};
 use crate::process::codec::MessageDecoder;
 use crate::process::fd_passing;
@@ -49,7 +49,7 @@ pub(crate) enum EgressRoute {
     /// Through the relay, which listens here.
     Relayed(SocketAddrV4),
     /// Refused by the policy.
-    Refused(KernelRefusal),
+    Refused(SandboxRefusal),
     /// Failed with an error.
     Fails(Errno),
 }
@@ -95,8 +95,8 @@ impl EgressHosts {
                 // Programs use a datagram socket to find the route to an address. No process receives anything.
                 Some(_) if !is_stream => EgressRoute::Direct,
                 Some(host) if hosts.may_reach(&host, to.port()) => self.route_through_relay(&host, to.port()),
-                Some(host) => EgressRoute::Refused(KernelRefusal::Name(format!("{host}:{}", to.port()))),
-                None => EgressRoute::Refused(KernelRefusal::Connect(to)),
+                Some(host) => EgressRoute::Refused(SandboxRefusal::Name(format!("{host}:{}", to.port()))),
+                None => EgressRoute::Refused(SandboxRefusal::Connect(to)),
             });
         }
         let listed = host_allowed_by_address(to, hosts).filter(|_| is_stream)?;
@@ -109,14 +109,14 @@ impl EgressHosts {
     }
 
     /// Returns the refusals of the relay, which resolves the names.
-    pub(crate) fn relay_refusals(&mut self) -> Vec<KernelRefusal> {
+    pub(crate) fn relay_refusals(&mut self) -> Vec<SandboxRefusal> {
         let mut refusals = Vec::new();
         // ends: the relay sends no more messages than it has connections, or is gone
         while let Some(channel) =
             self.channel.as_ref().filter(|channel| fd_passing::is_readable(channel).unwrap_or(false))
         {
             match fd_passing::receive_message(channel, MAX_RELAY_MESSAGE_BYTES) {
-                Some((bytes, _)) => refusals.extend(KernelRefusal::read(&mut MessageDecoder(&bytes))),
+                Some((bytes, _)) => refusals.extend(SandboxRefusal::read(&mut MessageDecoder(&bytes))),
                 None => self.channel = None,
             }
         }
@@ -227,9 +227,9 @@ mod tests {
         outside.address_for("a.org");
         let mut way = |to: &str, kind| outside.route(to.parse().unwrap(), kind, &hosts);
         let refused = |what| Some(EgressRoute::Refused(what));
-        let at = |to: &str| KernelRefusal::Connect(to.parse().unwrap());
+        let at = |to: &str| SandboxRefusal::Connect(to.parse().unwrap());
         let (stream, datagram) = (SocketType::STREAM, SocketType::DGRAM);
-        assert_eq!(way("127.64.7.1:80", stream), refused(KernelRefusal::Name("a.org:80".to_owned())));
+        assert_eq!(way("127.64.7.1:80", stream), refused(SandboxRefusal::Name("a.org:80".to_owned())));
         assert_eq!(way("127.64.7.1:443", datagram), Some(EgressRoute::Direct));
         assert_eq!(way("127.64.7.2:443", stream), refused(at("127.64.7.2:443")));
         assert_eq!(way("127.64.8.1:443", stream), refused(at("127.64.8.1:443")));

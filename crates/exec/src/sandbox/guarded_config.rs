@@ -130,7 +130,7 @@ impl RootGuard<'_> {
         if self.confinement.writable.iter().any(|root| root == path) {
             return;
         }
-        // Behind a link on the way: `configured` has the target and the link.
+        // Behind a link on the way: `RootConfiguration` has the target and the link.
         if path.parent().is_some_and(|above| canonicalize(above).is_ok_and(|real| real != above)) {
             return;
         }

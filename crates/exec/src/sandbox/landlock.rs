@@ -1,5 +1,6 @@
-//! Landlock rulesets: file access rules that the kernel enforces for a process and its descendants, independent of
-//! mounts.
+//! Landlock rulesets: everything may be read, only given roots written; newer kernels also scope signals and sockets.
+//!
+//! The kernel enforces them for a process and its descendants, independent of mounts.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Confinement on Linux: the kernel enforces a policy for commands, in as many layers as it supports.
 //!
-//! The host turns a policy into a `plan::Plan` (`survey`); a `cell` carries it out once. Its supervisors apply the
-//! remaining layers to each program they start. The `broker` decides about calls that mounts and filters cannot
-//! judge.
+//! The host turns a policy into a `CellPlan` (`planner`); a `cell` carries it out once. Its supervisors
+//! apply the remaining layers to each program they start. The `broker` decides about calls that mounts and filters
+//! cannot judge.
 
 pub(crate) mod bpf;
 pub(crate) mod broker;
@@ -35,11 +35,11 @@ pub(crate) mod scratch;
 pub(crate) mod seccomp_filter;
 mod set_aside;
 mod setup_advice;
-mod socket_owner;
+mod socket_origin;
 pub(crate) mod sys;
 
 pub(crate) use file_stamp::FileStamp;
 pub use pool::{MachineSupport, probe};
-pub use refusal::KernelRefusal;
+pub use refusal::SandboxRefusal;
 pub use scratch::Scratch;
 pub use setup_advice::SetupFix;

@@ -1,5 +1,4 @@
-//! Overlays of a supervisor over git directories: mounted ahead of time, and left mounted as long as nothing was
-//! written to them.
+//! Overlays of a supervisor over git directories: mounted ahead of time, and kept while nothing is written to them.
 //!
 //! An overlay caches the directory beneath, which the host may change between two runs. Creating a new one for every
 //! run takes a while, and unmounting takes long. So its cache is dropped between runs, while no call waits. Only an

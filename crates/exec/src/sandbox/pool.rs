@@ -1,5 +1,4 @@
-//! Pool of cells on the host side: one for each policy of a session, created on demand in the strongest available
-//! tier.
+//! Pool of cells on the host side: one for each policy of a session, in the strongest available tier.
 
 use std::io;
 use std::os::fd::OwnedFd;

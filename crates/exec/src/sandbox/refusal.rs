@@ -1,4 +1,4 @@
-//! Actions that the kernel refused to a confined command, as a value.
+//! `SandboxRefusal`: an action that the sandbox refused or ended, its message encoding, and its `Denial`.
 
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,9 +9,9 @@ use policy::{Confinement, Denial, ResourceExcess};
 use super::cell_plan::path_from_bytes;
 use crate::process::codec::{MessageDecoder, MessageEncoder};
 
-/// An action that a command tried and is not allowed.
+/// An action of a command that the sandbox refused, or the resource limit that ended the command.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum KernelRefusal {
+pub enum SandboxRefusal {
     /// Connecting to this address.
     Connect(SocketAddr),
     /// Resolving the host of this name.
@@ -24,7 +24,7 @@ pub enum KernelRefusal {
     Excess(ResourceExcess),
 }
 
-impl KernelRefusal {
+impl SandboxRefusal {
     /// Converts it to the denial under `confinement`.
     pub fn to_denial(&self, confinement: &Confinement) -> Denial {
         match self {

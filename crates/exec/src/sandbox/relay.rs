@@ -1,4 +1,4 @@
-//! Relay: a process outside the cell that forwards bytes between confined programs and the allowed hosts.
+//! Relays bytes between confined programs and allowed hosts, in a process outside the cell.
 //!
 //! A program never receives anything from outside, least of all a socket, which it could reconnect. A supervisor
 //! listens in the cell's own network and passes the *listener* to the relay. Each connection to it is forwarded to

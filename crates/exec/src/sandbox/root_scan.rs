@@ -1,5 +1,4 @@
-//! Scans the roots of a policy once: finds denied files, git directories, and files that take effect on the user's
-//! machine.
+//! Scans the roots of a policy once, for denied files, git directories and files that take effect on the host.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsStr;

@@ -1,5 +1,4 @@
-//! Tracks overlapping runs of a session: a file that one run creates is not mistaken for the user's when the next one
-//! begins.
+//! Tracks overlapping runs of a session, so that a file created by one is not mistaken for the user's by the next.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

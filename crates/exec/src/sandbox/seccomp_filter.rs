@@ -1,8 +1,8 @@
-//! Seccomp filter: compiles the table of allowed and refused system calls into a BPF program.
+//! Compiles the table of system call rules into a seccomp filter.
 //!
 //! The filter closes gaps that neither namespaces nor Landlock close: socket families, other entry points into the
 //! kernel, and calls that only administrators and exploits make. A refused call fails with an error that programs can
-//! handle. The table is in `policy`; here it becomes a program that finds a call by binary search. Calls without
+//! handle. The table is in `filter_table`; here it becomes a program that finds a call by binary search. Calls without
 //! rules about their arguments are decided by their number alone, so that since 5.11 the kernel caches that they are
 //! allowed.
 

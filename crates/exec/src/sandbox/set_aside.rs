@@ -1,5 +1,6 @@
-//! Sets a file aside: renames a file that a command has created and that no program of the user's may obey. Its
-//! content is kept.
+//! Sets a file aside: renames a file that a command created and that no program of the user's may obey.
+//!
+//! Its content is kept.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

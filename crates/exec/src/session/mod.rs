@@ -27,7 +27,7 @@ pub use pump::Pump;
 pub use session_table::{SessionTable, SessionTableFull, SharedProcesses};
 
 /// The time between SIGTERM and SIGKILL.
-pub const GRACE: Duration = Duration::from_millis(500);
+pub const SIGTERM_GRACE: Duration = Duration::from_millis(500);
 /// The maximum number of input bytes that wait for a process to read them.
 const MAX_PENDING_INPUT_BYTES: usize = 1 << 20;
 /// The number of terminal bytes that are kept to render its screen.
@@ -391,7 +391,7 @@ impl ProcessSession {
             state.timed_out = Some(after);
         }
         drop(state);
-        self.end(GRACE);
+        self.end(SIGTERM_GRACE);
     }
 
     /// Returns the time limit that ended its process, if one did.

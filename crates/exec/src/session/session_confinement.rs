@@ -7,7 +7,7 @@ use policy::{Confinement, Denial, Enforcement, EnforcementGap, ReadScope};
 
 use super::ProcessSession;
 use crate::process::RunningProcess;
-use crate::sandbox::KernelRefusal;
+use crate::sandbox::SandboxRefusal;
 use crate::sandbox::git::LandedChanges;
 use crate::sandbox::host_watch::HostFileWatch;
 use crate::sandbox::pool::BorrowedLayer;
@@ -18,7 +18,7 @@ pub(super) struct SessionConfinement {
     enforcement: Enforcement,
     confinement: Option<Arc<Confinement>>,
     read_scope: Option<Arc<ReadScope>>,
-    refusals: Vec<KernelRefusal>,
+    refusals: Vec<SandboxRefusal>,
     read_only_repositories: Arc<[PathBuf]>,
     layers: Vec<BorrowedLayer>,
     landed: LandedChanges,
@@ -41,7 +41,7 @@ impl SessionConfinement {
         }
     }
 
-    pub(super) fn record_refusal(&mut self, refusals: Vec<KernelRefusal>) {
+    pub(super) fn record_refusal(&mut self, refusals: Vec<SandboxRefusal>) {
         self.refusals.extend(refusals);
     }
 
@@ -89,7 +89,7 @@ impl ProcessSession {
     pub fn denials(&self) -> Vec<Denial> {
         let state = self.state.lock();
         let SessionConfinement { refusals, confinement, .. } = &state.confined;
-        let denial = |refusal: &KernelRefusal| Some(refusal.to_denial(confinement.as_deref()?));
+        let denial = |refusal: &SandboxRefusal| Some(refusal.to_denial(confinement.as_deref()?));
         refusals.iter().filter_map(denial).collect()
     }
 

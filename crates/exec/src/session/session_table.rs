@@ -166,7 +166,7 @@ impl SessionTable {
     pub fn end_turn(&self) {
         for session in self.all() {
             if session.origin.lifetime == Lifetime::Turn {
-                session.end(super::GRACE);
+                session.end(super::SIGTERM_GRACE);
             }
         }
     }
@@ -175,7 +175,7 @@ impl SessionTable {
     pub async fn close(&self, at_most: Duration) {
         let own = self.all().into_iter().filter(|session| session.origin.lifetime != Lifetime::Keep);
         let own: Vec<Arc<ProcessSession>> = own.collect();
-        own.iter().for_each(|session| session.end(super::GRACE));
+        own.iter().for_each(|session| session.end(super::SIGTERM_GRACE));
         let all_over = async {
             for session in &own {
                 session.wait_until(ProcessSession::is_over).await;

@@ -28,7 +28,9 @@ pub struct InstalledShell {
 /// An unknown or missing shell.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no shell that can be used here; leave it out, or give one of bash, zsh, sh, dash, ksh by its name or path"
+    "`{}` is not a shell that can be used here; leave it out, or give one of {} by its name or path",
+    .0,
+    ShellFamily::script_shells().collect::<Vec<_>>().join(", ")
 )]
 pub struct NoShellFault(pub String);
 
@@ -89,7 +91,8 @@ pub struct ShellCommands {
 }
 
 impl ShellCommands {
-    /// Creates the builder with the variables in `host` that `environment` admits; `own` is the default shell.
+    /// Creates the builder with the variables in `host` that `environment` admits; `default_shell` is the
+    /// shell of the user.
     pub fn new(
         default_shell: Option<InstalledShell>,
         environment: EnvironmentPolicy,

@@ -5,13 +5,13 @@ use std::os::unix::fs::symlink;
 
 use policy::ReadRoot;
 
-use super::{FsTestTree, door, options, walk};
+use super::{FsTestTree, confined_fs, options, walk};
 
 /// Walks `tree` from `start` and returns the plain files, without ignore files.
 fn seen(tree: &str, start: &str) -> String {
     let ground = FsTestTree::new(tree);
     let mut both = [1, 3].map(|threads| {
-        let (mut seen, _) = walk(&ground.door(), &ground.path(start), &options(threads));
+        let (mut seen, _) = walk(&ground.confined_fs(), &ground.path(start), &options(threads));
         seen.retain(|path| ground.path(start).join(path).is_file() && !path.ends_with("ignore"));
         seen.sort();
         seen.join(" ")
@@ -68,7 +68,7 @@ fn rules_from_above_the_start_hold() {
 fn rules_from_outside_the_root_do_not_hold() {
     let ground = FsTestTree::new("a");
     fs::write(ground.base().join(".gitignore"), "a").unwrap();
-    assert_eq!(walk(&ground.door(), &ground.root(), &options(1)).0, ["a"]);
+    assert_eq!(walk(&ground.confined_fs(), &ground.root(), &options(1)).0, ["a"]);
 }
 
 #[test]
@@ -76,10 +76,10 @@ fn an_ignore_file_behind_a_link_or_denied_is_not_read() {
     let ground = FsTestTree::new("a\nd/.gitignore = b\nd/b");
     fs::write(ground.outside().join("rules"), "a").unwrap();
     symlink(ground.outside().join("rules"), ground.path(".gitignore")).unwrap();
-    let (seen, _) = walk(&ground.door(), &ground.root(), &options(1));
+    let (seen, _) = walk(&ground.confined_fs(), &ground.root(), &options(1));
     assert_eq!(seen, [".gitignore", "a", "d", "d/.gitignore"]);
-    let door = door(vec![ReadRoot::new(ground.root())], &["**/d/.gitignore"]);
-    assert_eq!(walk(&door, &ground.root(), &options(1)).0, [".gitignore", "a", "d", "d/b"]);
+    let confined_fs = confined_fs(vec![ReadRoot::new(ground.root())], &["**/d/.gitignore"]);
+    assert_eq!(walk(&confined_fs, &ground.root(), &options(1)).0, [".gitignore", "a", "d", "d/b"]);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_fifo_as_ignore_file_does_not_hang() {
     use rustix::fs::{CWD, FileType, Mode};
     let ground = FsTestTree::new("a");
     rustix::fs::mknodat(CWD, ground.path(".gitignore"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-    assert_eq!(walk(&ground.door(), &ground.root(), &options(1)).0, [".gitignore", "a"]);
+    assert_eq!(walk(&ground.confined_fs(), &ground.root(), &options(1)).0, [".gitignore", "a"]);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_large_directory_finds_its_ignore_file_too() {
         ground.plant(&format!("f{number}.o"));
     }
     for threads in [1, 3] {
-        assert_eq!(walk(&ground.door(), &ground.root(), &options(threads)).0, [".gitignore"]);
+        assert_eq!(walk(&ground.confined_fs(), &ground.root(), &options(threads)).0, [".gitignore"]);
     }
 }
 
@@ -107,6 +107,6 @@ fn a_huge_ignore_file_is_cut_off() {
     let rules: String = (0..400_000).map(|number| format!("*x{number}*y\n")).collect();
     fs::write(ground.path(".gitignore"), format!("a\n{rules}b\n")).unwrap();
     let started = std::time::Instant::now();
-    assert_eq!(walk(&ground.door(), &ground.root(), &options(1)).0, [".gitignore", "b"]);
+    assert_eq!(walk(&ground.confined_fs(), &ground.root(), &options(1)).0, [".gitignore", "b"]);
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
 }

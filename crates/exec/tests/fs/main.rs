@@ -1,12 +1,11 @@
-//! Tests of confined file access on real file systems, against hostile links, FIFOs, devices and a process that swaps
-//! directories.
-#![expect(clippy::disallowed_methods, reason = "tests build their trees without a door")]
+//! Tests of confined file access: hostile links, FIFOs, devices, and a process that swaps directories.
+#![expect(clippy::disallowed_methods, reason = "tests build their trees without `ConfinedFs`")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot build its tree should fail at once")]
 
 extern crate toolgate_exec as exec;
 
 mod ignores;
-mod look;
+mod lookup;
 mod race;
 mod ripgrep_comparison;
 mod walk;
@@ -71,8 +70,8 @@ impl FsTestTree {
         self.base().join("out")
     }
 
-    fn door(&self) -> ConfinedFs {
-        door(vec![ReadRoot::new(self.root())], &[])
+    fn confined_fs(&self) -> ConfinedFs {
+        confined_fs(vec![ReadRoot::new(self.root())], &[])
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -90,7 +89,7 @@ fn permit(roots: Vec<ReadRoot>, deny: &[&str], stated: &[PathBuf]) -> Permit {
 }
 
 /// Returns access to all of `roots`.
-fn door(roots: Vec<ReadRoot>, deny: &[&str]) -> ConfinedFs {
+fn confined_fs(roots: Vec<ReadRoot>, deny: &[&str]) -> ConfinedFs {
     let stated: Vec<PathBuf> = roots.iter().map(|root| root.path().to_owned()).collect();
     ConfinedFs::new(&permit(roots, deny, &stated))
 }
@@ -100,7 +99,7 @@ fn options(threads: usize) -> WalkOptions {
 }
 
 /// Walks and collects the paths, in the order of the visits.
-fn walk(door: &ConfinedFs, start: &Path, options: &WalkOptions) -> (Vec<String>, WalkSummary) {
+fn walk(confined_fs: &ConfinedFs, start: &Path, options: &WalkOptions) -> (Vec<String>, WalkSummary) {
     let seen = Mutex::new(Vec::new());
     let visitor = || {
         |entry: &WalkEntry<'_>| {
@@ -108,8 +107,8 @@ fn walk(door: &ConfinedFs, start: &Path, options: &WalkOptions) -> (Vec<String>,
             WalkControl::Continue
         }
     };
-    let start = door.lookup(start).unwrap();
-    let walked = door.walk(&start, options, &|| false, visitor).unwrap();
+    let start = confined_fs.lookup(start).unwrap();
+    let walked = confined_fs.walk(&start, options, &|| false, visitor).unwrap();
     (seen.into_inner(), walked)
 }
 
@@ -118,8 +117,8 @@ fn is_root() -> bool {
 }
 
 /// Returns the outcome of reading a path, in one word.
-fn outcome(door: &ConfinedFs, path: &Path) -> String {
-    let read = door.lookup(path).and_then(|found| {
+fn outcome(confined_fs: &ConfinedFs, path: &Path) -> String {
+    let read = confined_fs.lookup(path).and_then(|found| {
         let file = found.open()?;
         std::io::read_to_string(file).map_err(|source| FsError::Io { path: path.to_owned(), source })
     });

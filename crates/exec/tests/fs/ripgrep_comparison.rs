@@ -83,7 +83,7 @@ fn the_walk_sees_what_ripgrep_sees() {
         for start in starts {
             let expected = theirs(&start);
             for threads in [1, 2] {
-                let (seen, _) = walk(&ground.door(), &start, &options(threads));
+                let (seen, _) = walk(&ground.confined_fs(), &start, &options(threads));
                 let count = seen.len();
                 let seen: BTreeSet<PathBuf> = seen.into_iter().map(PathBuf::from).collect();
                 assert_eq!(seen.len(), count, "nothing is visited twice");

@@ -10,36 +10,39 @@ use parking_lot::Mutex;
 use policy::ReadRoot;
 use rustix::fs::{CWD, FileType, Mode};
 
-use super::{FsTestTree, door, is_root, options, walk};
+use super::{FsTestTree, confined_fs, is_root, options, walk};
 
 #[test]
 fn one_thread_visits_in_order() {
     let ground = FsTestTree::new("b/z\nb/a/x\na\nb.txt\nc -> b\nA/\n.hidden");
-    let (seen, walked) = walk(&ground.door(), &ground.root(), &options(1));
+    let (seen, walked) = walk(&ground.confined_fs(), &ground.root(), &options(1));
     assert_eq!(seen, [".hidden", "A", "a", "b", "b/a", "b/a/x", "b/z", "b.txt", "c"]);
     assert_eq!(walked, exec::fs::WalkSummary::default());
     let shallow = WalkOptions { max_depth: Some(1), ..options(1) };
-    assert_eq!(walk(&ground.door(), &ground.root(), &shallow).0, [".hidden", "A", "a", "b", "b.txt", "c"]);
-    assert_eq!(walk(&ground.door(), &ground.path("b"), &options(1)).0, ["a", "a/x", "z"]);
+    assert_eq!(
+        walk(&ground.confined_fs(), &ground.root(), &shallow).0,
+        [".hidden", "A", "a", "b", "b.txt", "c"]
+    );
+    assert_eq!(walk(&ground.confined_fs(), &ground.path("b"), &options(1)).0, ["a", "a/x", "z"]);
 }
 
 #[test]
 fn git_is_shown_and_closed() {
     let ground = FsTestTree::new(".git/config\nsub/.git/config\na");
     for threads in [1, 3] {
-        let (mut seen, _) = walk(&ground.door(), &ground.root(), &options(threads));
+        let (mut seen, _) = walk(&ground.confined_fs(), &ground.root(), &options(threads));
         seen.sort();
         assert_eq!(seen, [".git", "a", "sub", "sub/.git"]);
     }
     let all = WalkOptions { ignore: IgnoreFiles::Everything, ..options(1) };
-    assert_eq!(walk(&ground.door(), &ground.root(), &all).0.len(), 6);
+    assert_eq!(walk(&ground.confined_fs(), &ground.root(), &all).0.len(), 6);
 }
 
 #[test]
 fn links_are_shown_and_never_followed() {
     let ground = FsTestTree::new("dir/a\nin-link -> dir\nout-link -> OUT/dir\nloop -> .");
     for threads in [1, 3] {
-        let (mut seen, _) = walk(&ground.door(), &ground.root(), &options(threads));
+        let (mut seen, _) = walk(&ground.confined_fs(), &ground.root(), &options(threads));
         seen.sort();
         assert_eq!(seen, ["dir", "dir/a", "in-link", "loop", "out-link"]);
     }
@@ -61,8 +64,8 @@ fn an_entry_knows_what_it_is() {
             WalkControl::Continue
         }
     };
-    let start = ground.door().lookup(&ground.root()).unwrap();
-    ground.door().walk(&start, &options(1), &|| false, visitor).unwrap();
+    let start = ground.confined_fs().lookup(&ground.root()).unwrap();
+    ground.confined_fs().walk(&start, &options(1), &|| false, visitor).unwrap();
     let name = |name: &str| Some(name.to_owned());
     assert_eq!(
         seen.into_inner(),
@@ -79,9 +82,9 @@ fn an_entry_knows_what_it_is() {
 #[test]
 fn what_is_denied_is_hidden_and_counted() {
     let ground = FsTestTree::new(".env\na/.env\na/b\nsecrets/x\nsecrets/y\nlink -> secrets");
-    let door = door(vec![ReadRoot::new(ground.root())], &["**/.env", "secrets/"]);
+    let confined_fs = confined_fs(vec![ReadRoot::new(ground.root())], &["**/.env", "secrets/"]);
     for threads in [1, 3] {
-        let (mut seen, walked) = walk(&door, &ground.root(), &options(threads));
+        let (mut seen, walked) = walk(&confined_fs, &ground.root(), &options(threads));
         seen.sort();
         assert_eq!(seen, ["a", "a/b", "link"]);
         assert_eq!(walked.denied, 3);
@@ -94,7 +97,7 @@ fn a_flat_directory_is_visited_once_by_many() {
     for number in 0..10_000 {
         fs::write(ground.path(&format!("f{number}")), "").unwrap();
     }
-    let (seen, walked) = walk(&ground.door(), &ground.root(), &options(4));
+    let (seen, walked) = walk(&ground.confined_fs(), &ground.root(), &options(4));
     assert_eq!(seen.len(), 10_000);
     assert_eq!(seen.into_iter().collect::<HashSet<_>>().len(), 10_000);
     assert_eq!(walked, exec::fs::WalkSummary::default());
@@ -111,16 +114,16 @@ fn the_files_of_one_directory_are_shared() {
             WalkControl::Continue
         }
     };
-    let start = ground.door().lookup(&ground.root()).unwrap();
+    let start = ground.confined_fs().lookup(&ground.root()).unwrap();
     // The second thread may come late; the first finishes its first entry only when the second is there.
-    ground.door().walk(&start, &options(2), &|| false, visitor).unwrap();
+    ground.confined_fs().walk(&start, &options(2), &|| false, visitor).unwrap();
 }
 
 #[test]
 fn deep_trees_end() {
     let ground = FsTestTree::new(&format!("{}bottom", "d/".repeat(600)));
     for threads in [1, 3] {
-        let (seen, walked) = walk(&ground.door(), &ground.root(), &options(threads));
+        let (seen, walked) = walk(&ground.confined_fs(), &ground.root(), &options(threads));
         assert_eq!((seen.len(), walked.unreadable), (512, 1));
     }
 }
@@ -135,7 +138,7 @@ fn paths_over_path_max_are_walked() {
         at = rustix::fs::openat(&at, &name, rustix::fs::OFlags::DIRECTORY, Mode::empty()).unwrap();
     }
     for threads in [1, 3] {
-        let (seen, walked) = walk(&ground.door(), &ground.root(), &options(threads));
+        let (seen, walked) = walk(&ground.confined_fs(), &ground.root(), &options(threads));
         assert_eq!((seen.len(), walked.unreadable), (40, 0));
     }
 }
@@ -147,7 +150,7 @@ fn stop_ends_the_walk() {
         ground.plant(&format!("d{}/f{number}", number % 7));
     }
     for threads in [1, 4] {
-        let start = ground.door().lookup(&ground.root()).unwrap();
+        let start = ground.confined_fs().lookup(&ground.root()).unwrap();
         let visits = AtomicUsize::new(0);
         let visitor = || {
             |_: &WalkEntry<'_>| {
@@ -158,7 +161,7 @@ fn stop_ends_the_walk() {
                 }
             }
         };
-        let walked = ground.door().walk(&start, &options(threads), &|| false, visitor).unwrap();
+        let walked = ground.confined_fs().walk(&start, &options(threads), &|| false, visitor).unwrap();
         assert!(walked.stopped);
         assert!(visits.load(Ordering::Relaxed) <= 10 + threads, "{visits:?}");
         let visits = AtomicUsize::new(0);
@@ -168,8 +171,12 @@ fn stop_ends_the_walk() {
                 WalkControl::Continue
             }
         };
-        let walked =
-            ground.door().walk(&start, &options(threads), &|| visits.load(Ordering::Relaxed) >= 100, count);
+        let walked = ground.confined_fs().walk(
+            &start,
+            &options(threads),
+            &|| visits.load(Ordering::Relaxed) >= 100,
+            count,
+        );
         assert!(walked.unwrap().stopped);
         assert!(visits.load(Ordering::Relaxed) < 200, "{visits:?}");
     }
@@ -185,8 +192,8 @@ fn skip_does_not_descend() {
             if entry.path().ends_with("a") { WalkControl::Skip } else { WalkControl::Continue }
         }
     };
-    let start = ground.door().lookup(&ground.root()).unwrap();
-    ground.door().walk(&start, &options(1), &|| false, visitor).unwrap();
+    let start = ground.confined_fs().lookup(&ground.root()).unwrap();
+    ground.confined_fs().walk(&start, &options(1), &|| false, visitor).unwrap();
     assert_eq!(seen.into_inner(), ["a", "b", "b/y"].map(std::path::PathBuf::from));
 }
 
@@ -194,7 +201,7 @@ fn skip_does_not_descend() {
 fn a_closed_directory_is_counted() {
     let ground = FsTestTree::new("closed/x\nopen/y");
     fs::set_permissions(ground.path("closed"), fs::Permissions::from_mode(0o000)).unwrap();
-    let (seen, walked) = walk(&ground.door(), &ground.root(), &options(1));
+    let (seen, walked) = walk(&ground.confined_fs(), &ground.root(), &options(1));
     let expected = if is_root() { (4, 0) } else { (3, 1) };
     assert_eq!((seen.len(), walked.unreadable), expected);
     fs::set_permissions(ground.path("closed"), fs::Permissions::from_mode(0o700)).unwrap();
@@ -217,7 +224,7 @@ fn a_panic_in_a_visitor_ends_the_walk() {
     };
     // Walks until a helper thread got an entry and panicked.
     for _ in 0..1000 {
-        let start = ground.door().lookup(&ground.root()).unwrap();
-        ground.door().walk(&start, &options(4), &|| false, visitor).unwrap();
+        let start = ground.confined_fs().lookup(&ground.root()).unwrap();
+        ground.confined_fs().walk(&start, &options(4), &|| false, visitor).unwrap();
     }
 }

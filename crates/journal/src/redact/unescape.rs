@@ -7,7 +7,7 @@ use super::SecretMatch;
 /// Maximum nesting of escapes: JSON in a string of JSON in a URL.
 const MAX_DEPTH: usize = 3;
 
-/// Returns the matches of `look` in a text and in its unescaped views, as ranges of the text. Each layer shortens the
+/// Returns the matches of `search` in a text and in its unescaped views, as ranges of the text. Each layer shortens the
 /// text. At most 84 views are searched, and ordinary text has one or two.
 pub(super) fn find_through_escapes(
     text: &[u8],

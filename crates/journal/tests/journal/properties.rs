@@ -1,5 +1,4 @@
-//! Properties of journals: entries are read back, changes are located, truncated files are repaired, secrets are
-//! absent.
+//! Property tests of journals: entries read back, changes located, truncated files repaired, no secrets.
 
 use std::path::PathBuf;
 

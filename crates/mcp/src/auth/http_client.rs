@@ -16,7 +16,7 @@ use rmcp::transport::streamable_http_client::{
 use super::TokenProvider;
 use super::http_post::HttpPost;
 use super::sse_events::SseReconnects;
-use crate::json_limits::LONGEST_MESSAGE;
+use crate::json_limits::MAX_MESSAGE_BYTES;
 
 pub(super) type McpHttpError = StreamableHttpError<reqwest::Error>;
 pub(super) type RequestHeaders = HashMap<HeaderName, HeaderValue>;
@@ -134,7 +134,7 @@ impl StreamableHttpClient for AuthorizedHttpClient {
         token: Option<String>,
         headers: RequestHeaders,
     ) -> Result<SseEvents, McpHttpError> {
-        self.get_stream_with_max_sse_event_size(uri, session, last, token, headers, LONGEST_MESSAGE).await
+        self.get_stream_with_max_sse_event_size(uri, session, last, token, headers, MAX_MESSAGE_BYTES).await
     }
 
     async fn get_stream_with_max_sse_event_size(

@@ -13,7 +13,7 @@ use rmcp::transport::streamable_http_client::{
 
 use super::http_client::{McpHttpError, RequestHeaders};
 use super::sse_events;
-use crate::json_limits::{self, JsonExcess, LONGEST_MESSAGE, UNREAD_MESSAGE_CODE};
+use crate::json_limits::{self, JsonExcess, MAX_MESSAGE_BYTES, UNREAD_MESSAGE_CODE};
 
 /// The content types of answers.
 const JSON_TYPE: &str = "application/json";
@@ -90,7 +90,7 @@ impl HttpPost {
         if !is(JSON_TYPE) {
             return Err(StreamableHttpError::UnexpectedContentType(kind));
         }
-        let body = match read_body(answer, LONGEST_MESSAGE).await? {
+        let body = match read_body(answer, MAX_MESSAGE_BYTES).await? {
             Ok(body) => body,
             Err(excess) => {
                 let unread = self

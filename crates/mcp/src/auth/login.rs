@@ -113,9 +113,9 @@ fn oauth_transport(server: &McpServerConfig) -> Result<(&HttpTransport, &OAuthCo
     let nothing = |why: &str| LoginFault::NoLogin(server.name.clone(), why.to_owned());
     let ServerTransport::Http(http) = &server.transport else { return Err(nothing("it is a program")) };
     if http.bearer.is_some() {
-        return Err(nothing("it is shown a token of its own"));
+        return Err(nothing("a bearer token is configured for it"));
     }
-    let auth = http.auth.as_ref().ok_or_else(|| nothing("there is no place to keep what it gives"))?;
+    let auth = http.auth.as_ref().ok_or_else(|| nothing("there is no token store"))?;
     Ok((http, auth))
 }
 

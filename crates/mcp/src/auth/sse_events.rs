@@ -11,7 +11,7 @@ use rmcp::model::RequestId;
 use sse_stream::{Error, Sse};
 
 use super::http_post::unread_answer_error;
-use crate::json_limits::{self, JsonExcess, LONGEST_MESSAGE};
+use crate::json_limits::{self, JsonExcess, MAX_MESSAGE_BYTES};
 
 /// The shortest and the longest pause before a closed stream is reopened.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
@@ -24,7 +24,7 @@ const MAX_SILENT_STREAMS: u32 = 20;
 /// Returns the events of an answer to the request `asked`. An error response to that request replaces an oversized
 /// event.
 pub(super) fn answer_events(answer: Response, asked: Option<RequestId>) -> SseEvents {
-    let events = http_client::sse_events(answer, LONGEST_MESSAGE);
+    let events = http_client::sse_events(answer, MAX_MESSAGE_BYTES);
     let read = move |event: Result<Sse, Error>| {
         let replacement = |excess| match &asked {
             Some(id) => Sse::default()

@@ -33,7 +33,7 @@ use tool::{BoxFuture, ErrorHints};
 
 use crate::auth::{AuthorizedHttpClient, ServerAuth};
 use crate::elicitation::Elicitor;
-use crate::json_limits::{LONGEST_MESSAGE, UNREAD_MESSAGE_CODE};
+use crate::json_limits::{MAX_MESSAGE_BYTES, UNREAD_MESSAGE_CODE};
 use crate::peer::{CallAnswer, CallProgress, ListPage, ListedTool, PeerError, ServerDescription, ServerPeer};
 use crate::server_config::HttpTransport;
 use handshake::ReusableTransport;
@@ -167,7 +167,7 @@ impl RmcpLink {
         let stdio_link = Arc::<StdioLink>::default();
         let (output, input) = stdio_link.wrap(output, input);
         let errors = LinkErrors { auth: ServerAuth::default(), stdio_link };
-        let transport = AsyncRwTransport::new(output, input).with_max_line_length(LONGEST_MESSAGE);
+        let transport = AsyncRwTransport::new(output, input).with_max_line_length(MAX_MESSAGE_BYTES);
         let handshakes = ReusableTransport::new(transport);
         let handler = Arc::new(ServerMessageHandler::new(client));
         let mut mode = lifecycle_mode();
@@ -351,7 +351,7 @@ fn transport_config(http: &HttpTransport) -> Result<StreamableHttpClientTranspor
     let mut config = StreamableHttpClientTransportConfig::with_uri(http.url.as_str())
         .custom_headers(headers)
         .control_request_timeout(CONTROL_TIMEOUT)
-        .max_sse_event_size(LONGEST_MESSAGE);
+        .max_sse_event_size(MAX_MESSAGE_BYTES);
     let mut again = ExponentialBackoff::default();
     (again.max_times, again.max_delay) = (Some(MAX_STREAM_ATTEMPTS), Some(MAX_PAUSE));
     config.retry_config = Arc::new(again);

@@ -115,7 +115,7 @@ impl ServerMessageHandler {
             InputRequest::ListRoots(_) => serde_json::to_value(self.roots()),
             _ => {
                 return Err(PeerError::ProtocolViolation(
-                    "it asks for what it was told it cannot have".to_owned(),
+                    "it requests a capability that this client does not offer".to_owned(),
                 ));
             }
         };

@@ -12,12 +12,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use crate::json_limits::{JsonMeter, LONGEST_MESSAGE};
+use crate::json_limits::{JsonMeter, MAX_MESSAGE_BYTES};
 
 /// Time limit for a program to read our messages.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum bytes it may write meanwhile, because each of its requests queues an answer.
-const MAX_BYTES_WHILE_BLOCKED: usize = LONGEST_MESSAGE;
+const MAX_BYTES_WHILE_BLOCKED: usize = MAX_MESSAGE_BYTES;
 
 /// The shared state of both directions, and the reason if the line was cut.
 #[derive(Default)]
@@ -135,7 +135,7 @@ impl<W> BoundedWriter<W> {
             self.link.bytes_while_blocked.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
         let deadline = self.write_deadline.get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
         if deadline.as_mut().poll(cx).is_ready() {
-            let why = format!("it has not read for {} s what it was told", WRITE_TIMEOUT.as_secs());
+            let why = format!("it has not read its input for {} s", WRITE_TIMEOUT.as_secs());
             return Poll::Ready(Err(self.link.cut_link(&why)));
         }
         if self.cut.as_mut().poll(cx).is_ready() {
@@ -189,7 +189,7 @@ mod tests {
         let line = Arc::<StdioLink>::default();
         let (mut heard, mut said) = line.wrap(tokio::io::empty(), ours);
         let error = said.write_all(&[b'x'; 100]).await.unwrap_err();
-        assert_eq!(error.to_string(), "it has not read for 10 s what it was told");
+        assert_eq!(error.to_string(), "it has not read its input for 10 s");
         assert!(heard.read_u8().await.unwrap_err().to_string().contains("10 s"));
     }
 

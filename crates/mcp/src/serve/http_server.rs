@@ -239,8 +239,8 @@ mod tests {
     fn served() -> (SocketAddr, tokio_util::sync::DropGuard) {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
-        let door = HttpEndpoint { listener, access: AccessRequirement::Anyone, host_names: Vec::new() };
-        let serving = serve_http(Arc::new(EmptyHost(0)), door, stop.clone());
+        let endpoint = HttpEndpoint { listener, access: AccessRequirement::Anyone, host_names: Vec::new() };
+        let serving = serve_http(Arc::new(EmptyHost(0)), endpoint, stop.clone());
         crate::background_task::spawn(async move { serving.await.unwrap() });
         (address, stop.drop_guard())
     }

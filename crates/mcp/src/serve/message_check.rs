@@ -35,7 +35,7 @@ pub(super) fn check_body(body: &[u8]) -> Result<(), MessageFault> {
     }
     let value: Value = serde_json::from_slice(body).map_err(|error| MessageFault {
         code: PARSE_ERROR_CODE,
-        why: format!("the body is no JSON: {error}"),
+        why: format!("the body is not JSON: {error}"),
     })?;
     let Value::Object(message) = value else {
         return none("the body must be one message: an object, not a list of them");

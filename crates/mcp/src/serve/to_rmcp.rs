@@ -88,7 +88,7 @@ fn content_block(piece: ReplyPiece) -> Option<ContentBlock> {
         ReplyPiece::Image { mime, bytes } => Some(ContentBlock::image(STANDARD.encode(bytes), mime)),
         ReplyPiece::Other(value) => {
             let read = serde_json::from_value(value);
-            read.inspect_err(|error| tracing::warn!(%error, "a piece of an answer is no content")).ok()
+            read.inspect_err(|error| tracing::warn!(%error, "a piece of an answer is not content")).ok()
         }
     }
 }

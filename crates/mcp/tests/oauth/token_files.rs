@@ -49,11 +49,11 @@ async fn a_pipe_or_a_directory_is_no_token_file() {
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
     let why = call_echo(place.config()).await;
-    assert!(why.contains("it is no regular file"), "{why}");
+    assert!(why.contains("it is not a regular file"), "{why}");
     fs::remove_dir(&file).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, &file, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
     let why = call_echo(place.config()).await;
-    assert!(why.contains("it is no regular file"), "{why}");
+    assert!(why.contains("it is not a regular file"), "{why}");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Loads real file changes: from successive package versions (cargo, npm, pip) or from the commits of git repositories.
+//! Loads real file changes: from successive package versions (cargo, npm, pip) or from commits of repositories.
 
 use std::collections::HashSet;
 use std::fs;

@@ -11,7 +11,7 @@ const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 /// The number of context lines around a change.
 const CONTEXT_LINES: usize = 3;
 
-/// Formats the hunks that turn `was` into `is`.
+/// Formats the hunks that turn `old_text` into `new_text`.
 pub(super) fn format_hunks(old_text: &str, new_text: &str) -> String {
     let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
     let (old_lines, new_lines) = (lines(old_text), lines(new_text));

@@ -310,7 +310,7 @@ impl RecordStore {
         let mut bytes = Vec::new();
         File::from(fd).take(MAX_RECORD_BYTES).read_to_end(&mut bytes).map_err(read_error)?;
         let record: CommitRecord =
-            serde_json::from_slice(&bytes).map_err(|error| format!("it is no record: {error}"))?;
+            serde_json::from_slice(&bytes).map_err(|error| format!("it is not a record: {error}"))?;
         match record.find_inconsistency(id) {
             Some(fault) => Err(fault.to_owned()),
             None => Ok(record),

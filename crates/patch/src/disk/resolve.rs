@@ -178,7 +178,7 @@ impl DiskTree {
         }
     }
 
-    /// Opens the regular file at `place`, if it exists.
+    /// Opens the regular file at `resolved`, if it exists.
     pub(super) fn open_regular(
         &self,
         path: &str,

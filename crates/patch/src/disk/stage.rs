@@ -62,7 +62,7 @@ pub(super) fn stage_file(
     Ok(file)
 }
 
-/// Gives `file` the owner, mode and extended attributes of `like`.
+/// Gives `file` the owner, mode and extended attributes of `source`.
 fn copy_metadata(file: BorrowedFd<'_>, source: BorrowedFd<'_>, executable: Option<bool>) -> Result<()> {
     let (own, model) = (syscalls::status_of_fd(file)?, syscalls::status_of_fd(source)?);
     let mut mode = copy_owner(file, &own, &model)?.difference(SET_ID_BITS);

@@ -168,8 +168,8 @@ fn overlaps_span(fit: &HunkCandidate, (from, until): &AppliedSpan) -> bool {
     fit.first_line() < *until && *from < fit.end_line()
 }
 
-/// Returns true if nothing is left to do for a hunk within the bounds `above` and `below`. `made` are the places of its
-/// new lines.
+/// Returns true if nothing is left to do for a hunk within the bounds `above` and `below`. `applied_spans` are the
+/// places of its new lines.
 fn is_nothing_left_to_do(
     text: &DecodedText<'_>,
     hunk: &Hunk,

@@ -162,7 +162,7 @@ fn first_applied_below(results: &[HunkSearchResult]) -> Vec<usize> {
     below
 }
 
-/// Returns a context line of the hunk at `index` that matches inexactly and that another of its `takers` removes.
+/// Returns a context line of the hunk at `index` that matches inexactly and that another of its `removers` removes.
 fn find_removed_context(
     text: &DecodedText<'_>,
     hunks: &[Hunk],

@@ -119,7 +119,7 @@ fn is_at_end(text: &DecodedText<'_>, fit: &HunkCandidate) -> bool {
     (fit.end_line()..text.len()).all(|at| is_blank(text.line(at)))
 }
 
-/// Judges a hunk whose new lines stand at `done`. Returns `None` if that proves nothing.
+/// Judges a hunk whose new lines stand at `applied_at`. Returns `None` if that proves nothing.
 fn judge_applied(
     text: &DecodedText<'_>,
     hunk: &Hunk,
@@ -359,7 +359,7 @@ fn search_passes(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandidate> {
     fits.into_iter().find(|fits| !fits.is_empty()).unwrap_or_default()
 }
 
-/// Decides whether a hunk whose new lines stand at `done` is applied, or still has a place.
+/// Decides whether a hunk whose new lines stand at `applied_at` is applied, or still has a place.
 fn decide_applied(
     hunk: &Hunk,
     fits: Vec<HunkCandidate>,

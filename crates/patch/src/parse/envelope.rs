@@ -293,7 +293,7 @@ impl UpdateSection {
     /// Begins a hunk, or adds another header to a hunk without lines.
     fn begin_hunk(&mut self, text: &str, number: usize) -> Result<(), PatchSyntaxError> {
         let Some(heading) = heading::parse_heading(text) else {
-            let what = format!("`{}` is no `@@` line", clip(text));
+            let what = format!("`{}` is not an `@@` line", clip(text));
             let hint = "write `@@` alone or `@@ ` and a line that stands before; a line that stays begins with a space";
             return Err(PatchSyntaxError::new(number, what, hint));
         };

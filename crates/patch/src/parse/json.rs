@@ -41,7 +41,7 @@ pub(super) fn parse(source: &PatchSource<'_>) -> Result<JsonPatch, PatchSyntaxEr
         if error.is_eof() {
             return PatchSyntaxError::cut_off(line, hint);
         }
-        PatchSyntaxError::new(line, format!("this is no JSON at column {}", error.column()), hint)
+        PatchSyntaxError::new(line, format!("this is not JSON at column {}", error.column()), hint)
     })?;
     let reader = JsonEditReader { line: source.first_line_number };
     match value {
@@ -115,7 +115,7 @@ impl JsonEditReader {
         for name in ["edits", "files"] {
             let Some(items) = fields.remaining.remove(name) else { continue };
             let Value::Array(items) = items else {
-                return Err(self.syntax_error(format!("`{name}` is no list"), SHAPES_HINT));
+                return Err(self.syntax_error(format!("`{name}` is not a list"), SHAPES_HINT));
             };
             let path = match name == "edits" && fields.has_any(PATH_KEYS) {
                 true => Some(self.take_string(&mut fields, PATH_KEYS)?),
@@ -139,7 +139,7 @@ impl JsonEditReader {
         for (index, item) in items.into_iter().enumerate() {
             let location = format!("{name}[{index}]");
             let Value::Object(remaining) = item else {
-                return Err(self.syntax_error(format!("`{location}` is no object"), SHAPES_HINT));
+                return Err(self.syntax_error(format!("`{location}` is not an object"), SHAPES_HINT));
             };
             let fields = JsonFields::without_nulls(location, remaining);
             let expected_kind =
@@ -224,7 +224,7 @@ impl JsonEditReader {
         match self.take_field(fields, names)? {
             Some((_, Value::String(text))) => Ok(text),
             Some((name, _)) => {
-                Err(self.syntax_error(format!("`{name}`{within} is no string"), "write it as a string"))
+                Err(self.syntax_error(format!("`{name}`{within} is not a string"), "write it as a string"))
             }
             None => {
                 let name = names.first().copied().unwrap_or_default();

@@ -86,9 +86,9 @@ impl FromStr for PatchTextFormat {
     }
 }
 
-/// The error for a name that is no format.
+/// The error for a name that is not a format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no format; take envelope, unified, replace or files")]
+#[error("`{0}` is not a format; use envelope, unified, replace or files")]
 pub struct UnknownFormat(pub String);
 
 /// A syntax error in a patch text. Nothing of the patch was applied.
@@ -188,7 +188,7 @@ fn detect_format(source: &PatchSource<'_>) -> Result<PatchTextFormat, PatchSynta
         let what = "the lines end with carriage returns alone";
         return Err(PatchSyntaxError::new(source.first_line_number, what, "end lines with a newline"));
     }
-    Err(PatchSyntaxError::new(source.first_line_number, "this is no patch in a format that is known", hint))
+    Err(PatchSyntaxError::new(source.first_line_number, "this is not a patch in a known format", hint))
 }
 
 fn check_format(wanted: Option<PatchTextFormat>, found: PatchTextFormat) -> Result<(), PatchSyntaxError> {

@@ -1,4 +1,4 @@
-//! Rejects paths that no file can have, in any tree.
+//! Rejects paths in a patch that are surely mistakes: empty, NUL, a directory, `~/`, a URL, quoted.
 
 use super::{PatchSyntaxError, clip};
 
@@ -14,7 +14,7 @@ pub(super) fn check_path(path: &str, line: usize) -> Result<String, PatchSyntaxE
     } else if path.starts_with("~/") {
         (format!("`~` in `{shown}` stands for nothing here"), "write the path in full")
     } else if path.starts_with("file:/") || path.starts_with(r"\\?\") {
-        (format!("`{shown}` is no path"), "write a path from the working directory")
+        (format!("`{shown}` is not a path"), "write a path from the working directory")
     } else {
         return Ok(path.to_owned());
     };

@@ -159,9 +159,9 @@ fn records_that_are_not_ours_are_left() {
         left(&ground, "do not fit");
     }
     spoil("/phase", "later".into());
-    left(&ground, "no record");
+    left(&ground, "not a record");
     leave(&ground, &"torn".into());
-    left(&ground, "no record");
+    left(&ground, "not a record");
     if is_root() {
         leave(&ground, &good);
         let file = ground.records().join(format!("{ID}.json"));

@@ -1,4 +1,4 @@
-//! Runs the disk tests as an unprivileged user.
+//! Tests of disk commits without root: reruns the suite as another user; locked directories; files of another user.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};

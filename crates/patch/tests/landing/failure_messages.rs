@@ -93,7 +93,7 @@ fn all_that_is_wrong_is_told_at_once() {
     );
     insta::assert_snapshot!(apply([("f", FILE)], &patch), @"
     `f` is unchanged: hunk 1 of 2 (line 3 of the patch) does not match: none of its lines is in the file; read the file again
-    `f` is unchanged: hunk 2 of 2 (line 6 of the patch) does not match: what of it is in the file is too little, or in too many places, to tell where; give more of what stands there
+    `f` is unchanged: hunk 2 of 2 (line 6 of the patch) does not match: too few of its lines are in the file, or in too many places; give more of what stands there
     `g` does not exist; check the path, or add it as a new file
     `h` does not exist, so it cannot be deleted
     ");
@@ -130,7 +130,7 @@ fn long_lines_and_long_places_are_cut() {
 #[test]
 fn a_patch_of_nothing_is_refused() {
     insta::assert_snapshot!(apply([("f", "")], "*** Begin Patch\n*** End Patch\n"), @"not a patch: line 1: the patch names no file; write `*** Add File: path`, `*** Update File: path` or `*** Delete File: path`");
-    insta::assert_snapshot!(apply([("f", "")], "please change f\n"), @"not a patch: line 1: this is no patch in a format that is known; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
+    insta::assert_snapshot!(apply([("f", "")], "please change f\n"), @"not a patch: line 1: this is not a patch in a known format; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
     insta::assert_snapshot!(apply([("f", "")], ""), @"not a patch: line 1: the patch is empty; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
 }
 

@@ -354,5 +354,5 @@ fn a_rival_far_down_is_seen() {
 +
 +mod tests {}
 ";
-    insta::assert_snapshot!(update(file, body), @"`f` is unchanged: the hunk at line 3 of the patch does not match: what of it is in the file is too little, or in too many places, to tell where; give more of what stands there");
+    insta::assert_snapshot!(update(file, body), @"`f` is unchanged: the hunk at line 3 of the patch does not match: too few of its lines are in the file, or in too many places; give more of what stands there");
 }

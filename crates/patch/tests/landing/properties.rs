@@ -85,7 +85,7 @@ fn tree(content: &str) -> MemoryTree {
     MemoryTree::from_files([("f", content), ("g", "other\n")])
 }
 
-/// Returns the files on disk below the root of `tree`.
+/// Returns the files in the directory `disk`.
 fn on_disk(disk: &std::path::Path) -> BTreeMap<String, Vec<u8>> {
     let entries = std::fs::read_dir(disk).unwrap().map(|entry| entry.unwrap().path());
     let file = |path: std::path::PathBuf| {

@@ -36,7 +36,7 @@ fn a_patch_names_files() {
     assert_snapshot!(files("*** Add File: src/\n+x\n"), @"line 2: `src/` is a directory's name; name the file itself");
     assert_snapshot!(files("*** Add File: a/..\n+x\n"), @"line 2: `a/..` is a directory's name; name the file itself");
     assert_snapshot!(files("*** Add File: ~/x\n+x\n"), @"line 2: `~` in `~/x` stands for nothing here; write the path in full");
-    assert_snapshot!(files("*** Add File: file:///x\n+x\n"), @"line 2: `file:///x` is no path; write a path from the working directory");
+    assert_snapshot!(files("*** Add File: file:///x\n+x\n"), @"line 2: `file:///x` is not a path; write a path from the working directory");
     assert_snapshot!(files("*** Add File: `x`\n+x\n"), @"line 2: the path `x` is in quotes; write it without quotes");
     assert_snapshot!(files("*** Update File: a\n*** Move to: \"b\"\n"), @r#"line 3: the path "b" is in quotes; write it without quotes"#);
 }
@@ -74,7 +74,7 @@ fn lines_of_an_update_say_what_they_are() {
       3: [-a] [?	indented]
     ");
     assert_snapshot!(update("@@\nfn x() {\n}\n"), @"line 3: `fn x() {` begins with none of ` `, `+`, `-`, `@@` and `***`; begin a line that stays with a space, one that goes with `-`, one that comes with `+`");
-    assert_snapshot!(update("@@count = 1\n-a\n"), @"line 3: `@@count = 1` is no `@@` line; write `@@` alone or `@@ ` and a line that stands before; a line that stays begins with a space");
+    assert_snapshot!(update("@@count = 1\n-a\n"), @"line 3: `@@count = 1` is not an `@@` line; write `@@` alone or `@@ ` and a line that stands before; a line that stays begins with a space");
     assert_snapshot!(update("@@ fn x\n"), @"line 3: no lines follow the `@@`; write the lines that change after it, or leave it out");
     assert_snapshot!(update("-a\n@@\n\n"), @"line 4: no lines follow the `@@`; write the lines that change after it, or leave it out");
     assert_snapshot!(update("*** End of File\n"), @"line 3: `*** End of File` follows no lines of a file; write it after the last lines of an update that ends where the file ends");

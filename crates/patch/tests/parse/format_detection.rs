@@ -43,7 +43,7 @@ fn another_format_than_asked_for_is_refused() {
 fn no_patch_at_all_is_said() {
     assert_snapshot!(tell(""), @"line 1: the patch is empty; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
     assert_snapshot!(tell("\n\n  "), @"line 3: the patch is empty; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
-    assert_snapshot!(tell("please change x to y"), @"line 1: this is no patch in a format that is known; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
+    assert_snapshot!(tell("please change x to y"), @"line 1: this is not a patch in a known format; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
     assert_snapshot!(tell("*** Begin Patch\r*** Delete File: a\r*** End Patch\r"), @"line 1: the lines end with carriage returns alone; end lines with a newline");
     assert_snapshot!(tell("@@ -1 +1 @@\n-a\n+b\n"), @"line 1: a hunk stands before any file's name; write `--- a/path` and `+++ b/path` before it");
     assert_snapshot!(tell("```\n```\n"), @"line 2: the patch is empty; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
@@ -54,7 +54,7 @@ fn formats_have_names() {
     for format in PatchTextFormat::ALL {
         assert_eq!(format.to_string().parse(), Ok(format));
     }
-    assert_snapshot!("diff".parse::<PatchTextFormat>().unwrap_err(), @"`diff` is no format; take envelope, unified, replace or files");
+    assert_snapshot!("diff".parse::<PatchTextFormat>().unwrap_err(), @"`diff` is not a format; use envelope, unified, replace or files");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn two_fences_or_half_a_fence_are_refused() {
     assert_snapshot!(tell(&format!("This:\n```\n{ENVELOPE}\nThis should fix it.\n")), @"line 1: the patch begins with `This:`; put `*** Begin Patch` on the first line and say nothing before it");
     assert_snapshot!(tell(&format!("This:\n```\nlet x = 1;\n```\n{ENVELOPE}\n")), @"line 1: the patch begins with `This:`; put `*** Begin Patch` on the first line and say nothing before it");
     assert_snapshot!(tell("This:\n```\n*** Begin Patch\n*** Add File: a\n+x\n```\n"), @"line 5: the patch is cut off: nothing was done; send all of it, up to `*** End Patch`");
-    assert_snapshot!(tell("This:\n```\nlet x = 1;\n```\n"), @"line 1: this is no patch in a format that is known; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
+    assert_snapshot!(tell("This:\n```\nlet x = 1;\n```\n"), @"line 1: this is not a patch in a known format; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_patch_that_is_indented_as_a_whole_is_read() {
     1: update f
       3: [ a] [ ] [-x] [+y] [ b]
     ");
-    assert_snapshot!(tell("  --- a/f\n  +++ b/f\n  @@\n -x\n  +y\n"), @"line 1: this is no patch in a format that is known; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
+    assert_snapshot!(tell("  --- a/f\n  +++ b/f\n  @@\n -x\n  +y\n"), @"line 1: this is not a patch in a known format; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
 }
 
 #[test]
@@ -108,8 +108,8 @@ fn json_may_stand_in_the_only_fence_among_words() {
     let json = r#"{"file_path": "a", "original_content": "x = 1", "updated_content": "x = 2"}"#;
     assert_snapshot!(tell(&format!("This does it:\n\n```json\n{json}\n```\n\nIt updates the file.\n")), @r#"4: replace a "x = 1" by "x = 2""#);
     assert_snapshot!(tell(&format!("This does it:\n```\n[{json}]\n```")), @r#"3: replace a "x = 1" by "x = 2""#);
-    assert_snapshot!(tell(&format!("This does it:\n```json\n{json}\n```\nand this:\n```json\n{json}\n```\n")), @"line 1: this is no patch in a format that is known; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
-    assert_snapshot!(tell(&format!("This does it:\n```json\n{json}\n")), @"line 1: this is no patch in a format that is known; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
+    assert_snapshot!(tell(&format!("This does it:\n```json\n{json}\n```\nand this:\n```json\n{json}\n```\n")), @"line 1: this is not a patch in a known format; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
+    assert_snapshot!(tell(&format!("This does it:\n```json\n{json}\n")), @"line 1: this is not a patch in a known format; begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines");
     assert_snapshot!(tell("This does it:\n```json\n{\"file_path\": \"a\",\n```\n"), @"line 4: the patch is cut off: nothing was done; send all of it, with quotes and newlines in strings escaped");
     assert_snapshot!(tell(&format!("```json\n{json}\n```\nIt updates the file.\n")), @r#"2: replace a "x = 1" by "x = 2""#);
     assert_snapshot!(tell("```diff\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n```\nIt updates the file.\n"), @"

@@ -13,7 +13,7 @@ fn a_patch_text_is_read_from_a_json_field() {
     assert_snapshot!(tell(r#"{"input": "```\n*** Begin Patch\n*** Delete File: a\n*** End Patch\n```"}"#), @"3: delete a");
     assert_snapshot!(tell(r#"{"input": "*** Begin Patch\n*** Delete File: a\n"}"#), @"line 2: the patch is cut off: nothing was done; send all of it, up to `*** End Patch`");
     assert_snapshot!(tell(r#"{"input": "{\"input\": \"x\"}"}"#), @"the patch in the JSON is JSON again; write the patch itself in it, as an envelope or a unified diff");
-    assert_snapshot!(tell(r#"{"input": 1}"#), @"`input` is no string; write it as a string");
+    assert_snapshot!(tell(r#"{"input": 1}"#), @"`input` is not a string; write it as a string");
     assert_snapshot!(tell(r#"{"input": "x", "patch": "y"}"#), @"`input` and `patch` name the same thing; give one of them");
     assert_snapshot!(tell(r#"{"input": "x", "cwd": "y"}"#), @"unknown field `cwd`; leave it out; the fields are input, patch");
 }
@@ -52,12 +52,12 @@ fn invalid_json_edits_name_the_field() {
     assert_snapshot!(tell(r#"{"path": "a", "old_string": "x"}"#), @r#"`updated_content` is missing; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
     assert_snapshot!(tell(r#"{"edits": [{"old_string": "x", "new_string": "y"}]}"#), @r#"`file_path` is missing in `edits[0]`; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
     assert_snapshot!(tell(r#"{"path": "a", "file_path": "b", "old_string": "x", "new_string": "y"}"#), @"`file_path` and `path` name the same thing; give one of them");
-    assert_snapshot!(tell(r#"{"edits": [{"path": "a", "old_string": "x", "new_string": 5}]}"#), @"`new_string` in `edits[0]` is no string; write it as a string");
+    assert_snapshot!(tell(r#"{"edits": [{"path": "a", "old_string": "x", "new_string": 5}]}"#), @"`new_string` in `edits[0]` is not a string; write it as a string");
     assert_snapshot!(tell(r#"{"path": "a", "old_string": "x", "new_string": "y", "replace_all": "yes"}"#), @"`replace_all` is neither true nor false; write true or false");
     assert_snapshot!(tell(r#"{"path": "a\u0000", "content": "x"}"#), @"the path holds a NUL character; no file can have that name: leave it out");
     assert_snapshot!(tell(r#"{"path": "", "content": "x"}"#), @"no file is named; name it by its path from the working directory");
-    assert_snapshot!(tell(r#"{"edits": {}}"#), @r#"`edits` is no list; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
-    assert_snapshot!(tell(r#"{"edits": ["x"]}"#), @r#"`edits[0]` is no object; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
+    assert_snapshot!(tell(r#"{"edits": {}}"#), @r#"`edits` is not a list; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
+    assert_snapshot!(tell(r#"{"edits": ["x"]}"#), @r#"`edits[0]` is not an object; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
     assert_snapshot!(tell(r#"{"files": []}"#), @r#"the list is empty: the patch names no file; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
     assert_snapshot!(tell("[]"), @r#"the list is empty: the patch names no file; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
     assert_snapshot!(tell("{}"), @r#"`file_path` is missing; write {"input": patch}, {"file_path", "original_content", "updated_content"}, a list of these as {"edits": […]}, or {"files": [{"path", "content"}]}"#);
@@ -66,8 +66,8 @@ fn invalid_json_edits_name_the_field() {
     assert_snapshot!(tell(r#"{"files": [{"path": "a", "search": "x", "replace": "y"}]}"#), @"`files[0]` is of another kind than what stands before it; list texts to replace in `edits` and whole files in `files`");
     assert_snapshot!(tell(r#"[{"path": "a", "content": "x"}, {"path": "a", "search": "x", "replace": "y"}]"#), @"`[1]` is of another kind than what stands before it; list texts to replace in `edits` and whole files in `files`");
     assert_snapshot!(tell("{\"files\":\n[{\"path\": \"a\", \"cont"), @"line 2: the patch is cut off: nothing was done; send all of it, with quotes and newlines in strings escaped");
-    assert_snapshot!(tell("{\"files\":\n[{'path': 1}]}"), @"line 2: this is no JSON at column 3; send all of it, with quotes and newlines in strings escaped");
-    assert_snapshot!(tell(&format!("[{}", "{\"a\":".repeat(1000))), @"line 1: this is no JSON at column 632; send all of it, with quotes and newlines in strings escaped");
+    assert_snapshot!(tell("{\"files\":\n[{'path': 1}]}"), @"line 2: this is not JSON at column 3; send all of it, with quotes and newlines in strings escaped");
+    assert_snapshot!(tell(&format!("[{}", "{\"a\":".repeat(1000))), @"line 1: this is not JSON at column 632; send all of it, with quotes and newlines in strings escaped");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn binary_files_links_submodules_and_merges_are_rejected() {
     assert_snapshot!(git("new file mode 120000\nindex 0..1\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n"), @"line 2: a symbolic link cannot be patched; make the link with a command");
     assert_snapshot!(git("index 123..456 120000\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n"), @"line 2: a symbolic link cannot be patched; make the link with a command");
     assert_snapshot!(git("index 123..456 160000\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n"), @"line 2: a submodule cannot be patched; move it to another commit with git");
-    assert_snapshot!(git("new file mode 40000\n"), @"line 2: `40000` is no mode of a file; write 100644, or 100755 for a program");
+    assert_snapshot!(git("new file mode 40000\n"), @"line 2: `40000` is not a file mode; write 100644, or 100755 for a program");
     assert_snapshot!(tell("diff --cc f\nindex 1,2..3\n--- a/f\n+++ b/f\n@@@ -1,1 -1,1 +1,1 @@@\n  x\n"), @"line 1: a diff against several files cannot be applied; compare with one file: write a diff with `@@` and two names");
     assert_snapshot!(hunks("@@@ -1 -1 +1 @@@\n  x\n"), @"line 3: a diff against several files cannot be applied; compare with one file: write a diff with `@@`");
 }
@@ -63,8 +63,8 @@ fn lines_of_a_diff_say_what_they_are() {
     1: update f
       3: at 1 [ a] [?b] [+c]
     ");
-    assert_snapshot!(hunks("@@ -1 +1 @@\n-a\n+b\nThat is all.\n"), @"line 6: `That is all.` is no part of a diff; begin the lines of a hunk with ` `, `+` or `-`, a hunk with `@@`, a file with `--- a/path`");
-    assert_snapshot!(hunks("@@x\n-a\n"), @"line 3: `@@x` is no `@@` line; write `@@ -1,2 +1,2 @@`, or `@@` alone");
+    assert_snapshot!(hunks("@@ -1 +1 @@\n-a\n+b\nThat is all.\n"), @"line 6: `That is all.` is not part of a diff; begin the lines of a hunk with ` `, `+` or `-`, a hunk with `@@`, a file with `--- a/path`");
+    assert_snapshot!(hunks("@@x\n-a\n"), @"line 3: `@@x` is not an `@@` line; write `@@ -1,2 +1,2 @@`, or `@@` alone");
     assert_snapshot!(hunks("@@ -1 +1 @@\n\\ No newline at end of file\n-a\n"), @"line 4: there is no line before this that could lack its newline; write it after the line that it is about");
     assert_snapshot!(hunks("@@ -1,2 +1,2 @@\n a\nFrom here\n+c\n"), @"
     1: update f

@@ -73,7 +73,7 @@ fn select_elements(value: &ExpandedValue, index: &str) -> Option<ExpandedValue> 
     items.get(index.parse::<usize>().ok()?).cloned().map(ExpandedValue::Text)
 }
 
-/// Applies the operation `how` to `value`.
+/// Applies `operation` to `value`.
 fn apply_operation(value: &ExpandedValue, operation: &str) -> ExpandedValue {
     match value {
         ExpandedValue::Text(text) => ExpandedValue::Text(apply_operation_to_text(text, operation)),

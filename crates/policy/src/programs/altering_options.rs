@@ -1,5 +1,6 @@
-//! Options that change which program a command runs or where it writes. An allow-rule for the first words of a command
-//! does not cover them unless its words name them.
+//! Options that change which program a command runs or where it writes.
+//!
+//! An allow-rule for the first words of a command does not cover them unless its words name them.
 
 use super::{list_contains, program_name, rule_prefix};
 

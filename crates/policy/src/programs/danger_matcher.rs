@@ -10,7 +10,7 @@
 //! -x,--name     one of these options: a letter alone or combined, a name in full or abbreviated
 //! -name         exactly this word
 //! --            exactly this word
-//! {name}        the named predicate in `predicate` or `sending`
+//! {name}        the named predicate in `danger_predicates`
 //! ```
 
 use std::sync::LazyLock;
@@ -40,7 +40,7 @@ pub(super) fn risk_reason(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
     search_nested(argv, own_risk)
 }
 
-/// Applies `alone` to the command `argv` and to the commands that it runs.
+/// Applies `check` to the command `argv` and to the commands that it runs.
 fn search_nested(
     argv: &[MaybeWord<'_>],
     check: fn(&[MaybeWord<'_>]) -> Option<&'static str>,

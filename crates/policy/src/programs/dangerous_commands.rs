@@ -1,4 +1,4 @@
-//! The table of commands that need review even when confined. The row format is described in `danger`.
+//! The table of commands that need review even when confined. The row format is described in `danger_matcher`.
 
 use super::danger_matcher::DangerRow;
 use super::{REMOVES_FILES, WRITES_PERSISTENT_PATH};

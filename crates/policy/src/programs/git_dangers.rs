@@ -1,5 +1,6 @@
-//! The dangers of `git`. No git command is read-only by its words, since the repository's configuration can run
-//! programs.
+//! The table of dangerous `git` commands.
+//!
+//! No git command is read-only by its words, since the repository's configuration can run programs.
 
 use super::danger_matcher::{self, DangerRow, option_values};
 use super::danger_predicates::operands;
@@ -11,7 +12,7 @@ const OVERWRITES_SHARED: &str = "overwrites or removes what others have";
 const RUNS_PROGRAM: &str = "makes git run a program";
 const CHANGES_REMOTE: &str = "changes where git fetches from or sends to";
 
-/// The rows for git; the format is described in `danger`.
+/// The rows for git; the format is described in `danger_matcher`.
 pub(super) const ROWS: &[DangerRow] = &[
     ("git", "{keys}", RUNS_PROGRAM),
     ("git", "--exec-path", RUNS_PROGRAM),
@@ -19,7 +20,7 @@ pub(super) const ROWS: &[DangerRow] = &[
     ("git", "config {config}", "changes how git works, or what it runs"),
     ("git", "remote set-url,remove,rm,rename", CHANGES_REMOTE),
     ("git", "submodule set-url", CHANGES_REMOTE),
-    ("git", "push {url}", "sends commits to an address that is no remote"),
+    ("git", "push {url}", "sends commits to an address that is not a remote"),
     ("git", "read-tree -u,--reset", LOSES_WORK),
     ("git", "checkout-index -f,--force", LOSES_WORK),
     ("git", "submodule deinit -f,--force", LOSES_WORK),

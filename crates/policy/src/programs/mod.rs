@@ -1,8 +1,8 @@
 //! Classifies one command by its words alone: read-only, ordinary, risky or dangerous.
 //!
-//! The tables are independent. `reading` lists allowed options one by one; anything else is not read-only. `danger`
-//! lists dangerous commands; anything else is ordinary. A gap in the danger table costs a question, never the
-//! confinement.
+//! The tables are independent. `read_only` lists allowed options one by one; anything else is not read-only.
+//! `dangerous_commands` lists dangerous commands; anything else is ordinary. A gap in the danger table costs a
+//! question, never the confinement.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};

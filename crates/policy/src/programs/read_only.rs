@@ -34,7 +34,7 @@ enum OperandRule {
     Grammar(fn(&[MaybeWord<'_>]) -> bool),
 }
 
-/// Programs, their options in the format of [`scan`], and the rule for their operands.
+/// Programs, their options in the format of [`scan_options`], and the rule for their operands.
 const READ_ONLY_PROGRAMS: &[(&str, &str, OperandRule)] = &[
     ("echo true false : expr", "", OperandRule::Anything),
     ("pwd", "-LP", OperandRule::AtMost(0)),

@@ -24,7 +24,8 @@ const NEVER_ALONE: &str = "
     lex ragel gperf cython mypyc nuitka pyinstaller zipapp pip-compile ld.gold lld mold wild gold emcc em++ clang-cl
     nvcc icc ifort dmd ldc2 gdc gnat gprbuild fpc ocamlopt ocamlc uniq xxd";
 
-/// Programs with one purpose, apart from the options listed in `altering`. For other programs a rule names every word.
+/// Programs with one purpose, apart from the options listed in `altering_options`. For other programs a rule names
+/// every word.
 const SINGLE_PURPOSE: &str = "
     mkdir touch rmdir pytest py.test eslint prettier ruff black isort flake8 mypy pyright pylint bandit tsc vue-tsc
     jest vitest mocha ava phpunit pest rspec rubocop standardrb brakeman golangci-lint staticcheck gofmt goimports revive

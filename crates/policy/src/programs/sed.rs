@@ -34,7 +34,7 @@ const LABEL_COMMANDS: &str = ":btT";
 /// Accepted delimiters of `s` and `y`.
 const DELIMITERS: &str = "/|,#@:!%_~+;";
 
-/// Returns true if the scripts in `said` only print and the files are readable.
+/// Returns true if the scripts in `parsed` only print and the files are readable.
 pub(super) fn only_prints(parsed: &ParsedOptions<'_>) -> bool {
     let (scripts, files) = scripts_and_files(parsed);
     !scripts.is_empty()

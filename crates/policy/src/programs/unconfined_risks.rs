@@ -1,5 +1,6 @@
-//! The table of commands that may do harm without confinement. In a sandbox they can change only the workspace. The row
-//! format is described in `danger`.
+//! The table of commands that may do harm without confinement.
+//!
+//! In a sandbox they can change only the workspace. The row format is described in `danger_matcher`.
 
 use super::danger_matcher::DangerRow;
 

@@ -1,5 +1,6 @@
-//! Parses arithmetic: numbers, operators, and variables. Variables must be numbers, since any other value could run a
-//! command.
+//! Parses shell arithmetic: numbers, operators and variables.
+//!
+//! Variables must be numbers, since any other value could run a command.
 
 use crate::shell::ScriptWord;
 use crate::shell::script_parser::{ParseResult, ParseStop, ScriptParser};

@@ -99,14 +99,14 @@ pub(crate) fn collect_shell(argv: &[String], shell: &str, login: bool, text: &st
     })
 }
 
-/// Collects the commands of `argv` with `collect`, unless it is no command or too long.
+/// Collects the commands of `argv` with `collect`, unless it is not a command or too long.
 fn collect_words(
     argv: &[String],
     collect: impl FnOnce(&mut CommandCollector, &CommandCall, &CommandContext),
 ) -> ScriptAnalysis {
     let mut collector = CommandCollector::default();
     if argv.is_empty() || argv.iter().any(|word| word.contains('\0')) {
-        collector.add_doubt("", "it is no command");
+        collector.add_doubt("", "it is not a command");
     } else if argv.iter().map(String::len).sum::<usize>() > MAX_SCRIPT_BYTES {
         collector.add_doubt(&argv[0], "it is too long");
     } else {

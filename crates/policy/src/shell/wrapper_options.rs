@@ -1,4 +1,6 @@
-//! Parses the options of wrappers. An unknown option stops the parser: the next word could be its value or the command.
+//! Parses the options of wrappers.
+//!
+//! An unknown option stops the parser: the next word could be its value or the command.
 
 use crate::shell::syntax_tree::ParsedWord;
 

@@ -105,7 +105,7 @@ fn collect_simple_wrapper(
     collect_from(collector, name, call, at, context)
 }
 
-/// Adds the assignments `NAME=value` from position `at` to `place`, and returns their end.
+/// Adds the assignments `NAME=value` from position `at` to `context`, and returns their end.
 fn take_assignments(
     collector: &mut CommandCollector,
     args: &[ParsedWord],

@@ -1,5 +1,6 @@
-//! Tests the class of each command: S is read-only and never asked about; X runs confined without a question; Q is
-//! asked about even when confined. `¶` is a newline.
+//! Tests the class of each command: read-only (S), confined without a question (X), or asked about (Q).
+//!
+//! A command of class Q is asked about even when confined. `¶` is a newline.
 
 use toolgate_policy::{ApprovalPolicy, SandboxPolicy};
 

@@ -1,5 +1,4 @@
-//! Tests which commands need approval: dangerous ones that look harmless, and harmless ones that must not be asked
-//! about.
+//! Tests which commands need approval: dangerous ones that look harmless do, harmless ones do not.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

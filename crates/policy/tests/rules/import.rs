@@ -135,7 +135,7 @@ prefix_rule(pattern=["s
     # - line 20: not understood, and not carried over: prefix_rule(pattern=[f"n"])
     # - line 21: not understood, and not carried over: prefix_rule(pattern=["\q"])
     # - line 22: not carried over: `pattern` must be a list of words and lists of words
-    # - line 23: `justification` was left out: it is no text, or empty
+    # - line 23: `justification` was left out: it is not text, or is empty
     # - line 23: an example was left out: it is neither a command nor a list of words
     # - line 23: an example was left out: `p` is in `match`, but the rule does not match it
     # - line 23: an example was left out: `o x` is in `not_match`, but the rule matches it
@@ -143,7 +143,7 @@ prefix_rule(pattern=["s
     # - line 25: not carried over: which ports `socks5_tcp` allows is not known
     # - line 26: not carried over: `https://a.org` is not a host: what follows `:` is a port from 1 to 65535; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`
     # - line 27: not carried over: `host` and `protocol` must be texts
-    # - line 28: `print(…)` is not carried over: it is no rule
+    # - line 28: `print(…)` is not carried over: it is not a rule
     # - line 29: not understood, and not carried over: prefix_rule(pattern=["q"]); prefix_rule(pattern=["r"])
     # - line 30: not understood, and not carried over: prefix_rule(pattern=["s
 
@@ -181,7 +181,7 @@ fn claude_permissions_are_converted() {
     # - permissions.allow[6]: `WebFetch(domain:example.com)` is a rule for the host, so it holds for commands too
     # - permissions.deny[0]: `Read(./.env)`: holds at any depth here, not only in one project
     # - permissions.deny[1]: `Read(./secrets/**)`: holds at any depth here, not only in one project
-    # - settings: not carried over, they are no rules: hooks, model
+    # - settings: not carried over, they are not rules: hooks, model
 
     [[rule]]
     pattern = ["npm", "run", "test"]
@@ -314,7 +314,7 @@ fn unsupported_claude_permissions_are_noted() {
     # - permissions.allow[17]: `Task(x)` is not carried over: there is no such tool here
     # - permissions.allow[18]: `Read(x` is not carried over: there is no `)` at its end
     # - permissions.allow[19]: `` is not carried over: there is no such tool here
-    # - permissions.allow[20]: not carried over: it is no text
+    # - permissions.allow[20]: not carried over: it is not text
     # - permissions.ask[0]: `Read(~/x)` is not carried over: reading a path never causes a question, so it causes no question here
     # - permissions.deny[0]: `Bash(curl * | sh)` is not carried over: a `*` may only stand for all words at the end, so it is NOT forbidden here
     # - permissions.deny[1]: `Write(docs/**)` is not carried over: only a project's own rules can name a path of the project, so it is NOT forbidden here
@@ -325,7 +325,7 @@ fn unsupported_claude_permissions_are_noted() {
     # - permissions.deny[6]: `Agent` is not carried over: there is no such tool here, so it is NOT forbidden here
     # - permissions.additionalDirectories[0]: `../docs` is not carried over: its path is none that rules can name
     # - permissions.additionalDirectories[1]: `docs` is not carried over: what lies in the working directory is read without a question
-    # - permissions.defaultMode: not carried over: it is a setting and no rule
+    # - permissions.defaultMode: not carried over: it is a setting, not a rule
     ");
     let told = |text: &str| of_claude(text).unwrap_err().to_string();
     insta::assert_snapshot!(told("{\"permissions\": [}"), @"settings.json:1:18: not JSON: expected value");

@@ -1,5 +1,4 @@
-//! Property tests over hostile text: no panics, saved rules are read back, and matching agrees with a simpler
-//! implementation.
+//! Property tests of rules over hostile text: no panics, round trips, and agreement with a simpler matcher.
 
 use std::path::Path;
 

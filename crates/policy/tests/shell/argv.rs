@@ -21,8 +21,8 @@ fn arguments_are_looked_through_as_they_are() {
         (&["[", "-v", "a[$(x)]", "]"], "[ -v 'a[$(x)]' ]"),
         (&["xargs", "-0", "rm"], "xargs -0 rm ¶ rm ‹more›  [through xargs]"),
         (&["bash", "-lc"], "bash -lc ¶ undecided: what this starts is not known: bash -lc"),
-        (&[], "undecided: it is no command: "),
-        (&["a\0b"], "undecided: it is no command: "),
+        (&[], "undecided: it is not a command: "),
+        (&["a\0b"], "undecided: it is not a command: "),
     ] {
         let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
         for analysis in [analyse_argv(&argv), analyse_line(&argv.clone().into())] {

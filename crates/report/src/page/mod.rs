@@ -55,7 +55,7 @@ pub fn save_private(file: &Path, page: &str) -> io::Result<()> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let mut file = File::from(openat(CWD, file, flags, Mode::RUSR | Mode::WUSR)?);
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut existing = Vec::new();
     (&file).take(PAGE_START.len() as u64).read_to_end(&mut existing)?;

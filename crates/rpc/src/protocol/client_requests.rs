@@ -1,4 +1,4 @@
-//! Requests of the server to its clients: approvals, user questions, calls of client tools.
+//! Parameter and result types of requests to clients: approvals, user questions, calls of client tools.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! File, patch and policy methods, for clients that use them without a model.
+//! Parameter and result types of the file, patch and policy methods, for clients without a model.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

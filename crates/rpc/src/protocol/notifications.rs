@@ -1,4 +1,4 @@
-//! Notifications about a session: events and deltas.
+//! Parameter types of the notifications about a session: events and deltas.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

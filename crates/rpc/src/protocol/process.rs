@@ -1,4 +1,4 @@
-//! Process methods: a client runs processes in a session's sandbox.
+//! Parameter and result types of the process methods: a client runs processes in a session's sandbox.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Session methods: initialise, start, attach, prompt, list.
+//! Parameter and result types of the session methods: initialise, start, attach, prompt, list.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Tool methods: list and call tools, and register tools of a client.
+//! Parameter and result types of the tool methods: list and call tools, and register tools of a client.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

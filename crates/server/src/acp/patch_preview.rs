@@ -25,7 +25,7 @@ impl PatchPreview {
         let _set_once = self.0.set(gate.clone());
     }
 
-    /// Returns the diffs of `call`. Returns `None` if the call is no patch, does not apply, exceeds the size
+    /// Returns the diffs of `call`. Returns `None` if the call is not a patch, does not apply, exceeds the size
     /// limit, or touches files that may not be read.
     pub(super) fn preview_diffs(&self, call: PlannedCall<'_>) -> Option<Vec<EditorFileDiff>> {
         let gate = self.0.get().filter(|_| call.tool == PATCH_TOOL)?;

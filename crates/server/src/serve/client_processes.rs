@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use exec::capture::CapturedStream;
 use exec::process::PtySize;
-use exec::session::{GRACE, OutputStreaming, ProcessSession, SessionStage};
+use exec::session::{OutputStreaming, ProcessSession, SIGTERM_GRACE, SessionStage};
 use parking_lot::Mutex;
 use rpc::protocol as p;
 use rpc::{RpcErrorCode, RpcFault};
@@ -74,10 +74,10 @@ impl UnreadOutput {
         }
     }
 
-    /// Reads available output, up to `most` bytes or slightly more.
+    /// Reads available output, up to `max_bytes` bytes or slightly more.
     fn fill(&mut self, max_bytes: usize) {
         let mut held: usize = self.buffered.iter().map(|(_, piece)| piece.len()).sum();
-        // ends: with the available output, or at `most` bytes
+        // ends: with the available output, or at `max_bytes`
         while held < max_bytes
             && let Some((stream, bytes)) = self.streaming.next()
         {
@@ -86,8 +86,8 @@ impl UnreadOutput {
         }
     }
 
-    /// Returns the first `most` bytes, and the offset of their end. A piece that is not valid UTF-8, such as
-    /// one cut inside a character, is sent as base64.
+    /// Returns the first `max_bytes` bytes, and the offset of their end. A piece that is not valid UTF-8, such as one
+    /// cut inside a character, is sent as base64.
     fn first_pieces(&self, max_bytes: usize) -> (Vec<p::ProcessOutputChunk>, u64) {
         let (mut room, mut next, mut pieces) = (max_bytes, self.start_offset, Vec::new());
         for (stream, bytes) in &self.buffered {
@@ -241,7 +241,7 @@ impl HostedSession {
     pub(super) fn kill_process(&self, process: u32) -> Result<p::EmptyResult, RpcFault> {
         let reader = self.find_reader(process)?;
         reader.output.lock().streaming.without_limit();
-        reader.session.end(GRACE);
+        reader.session.end(SIGTERM_GRACE);
         Ok(p::EmptyResult {})
     }
 }

@@ -52,7 +52,7 @@ impl ClientTools {
         self.tools.lock().keys().cloned().collect()
     }
 
-    /// Registers the tools of `owner`, all or none. `could_be` checks if a name is available.
+    /// Registers the tools of `owner`, all or none. `is_available` checks if a name is available.
     pub(super) fn register(
         self: &Arc<Self>,
         owner: &Peer,

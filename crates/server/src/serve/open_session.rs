@@ -280,7 +280,7 @@ fn resolve_model(
         });
         if !fits {
             let name = terminal::escape_invisible(script);
-            let why = format!("the script `{name}` is no file, or has more than {MAX_SCRIPT_BYTES} bytes");
+            let why = format!("the script `{name}` is not a file, or has more than {MAX_SCRIPT_BYTES} bytes");
             return Err(RpcErrorCode::Unusable.fault(why));
         }
     }

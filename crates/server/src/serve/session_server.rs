@@ -143,7 +143,7 @@ impl SessionServer {
         })
     }
 
-    /// Keeps a session, and subscribes `guest` to it.
+    /// Keeps a session, and subscribes `client` to it.
     fn add_and_subscribe(
         &self,
         session: &Arc<HostedSession>,

@@ -146,7 +146,7 @@ impl Subscribers {
             tokio::select! {
                 Some(answer) = answers.join_next(), if !answers.is_empty() => match answer {
                     Ok(Ok(answer)) => return Some(answer),
-                    Ok(Err(fault)) => tracing::debug!(%fault, "a client was asked in vain"),
+                    Ok(Err(fault)) => tracing::debug!(%fault, "a client answered with an error"),
                     Err(_) => {}
                 },
                 _ = changes.changed() => {}

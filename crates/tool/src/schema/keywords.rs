@@ -1,5 +1,6 @@
-//! Parses the schema keywords that contain no subschema: types, notes, values and names. Ill-typed keywords are
-//! ignored.
+//! Parses the schema keywords that contain no subschema: types, notes, values and names.
+//!
+//! Ill-typed keywords are ignored.
 
 use std::collections::BTreeSet;
 

@@ -38,7 +38,7 @@ fn event_json(name: &str, PlannedCall { tool, call, intent, working_dir }: Plann
     })
 }
 
-/// Returns the arguments as the model wrote them; as `input` if they are no JSON.
+/// Returns the arguments as the model wrote them; as `input` if they are not JSON.
 fn arguments_json(payload: &ToolPayload) -> Value {
     let text = payload.arguments();
     let read = match payload {

@@ -113,7 +113,7 @@ impl CommandHook {
         let Some(program) = find_program(name, path_variable().as_deref()) else {
             return Err(fault(match name.contains('/') {
                 true => format!("`{name}` is not an executable program"),
-                false => format!("there is no program `{name}` along the PATH"),
+                false => format!("there is no program `{name}` in PATH"),
             }));
         };
         let mut argv = self.command.clone();

@@ -1,5 +1,4 @@
-//! Explains files that git could not change in the sandbox: configuration of the user's programs, and repositories
-//! beyond the limit.
+//! Explains files that git could not change in the sandbox: host configuration, and repositories beyond the limit.
 //!
 //! Git continues when it cannot replace a file, and exits with 0. Its message names the file but not the reason.
 

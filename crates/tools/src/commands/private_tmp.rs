@@ -1,5 +1,4 @@
-//! Reports files that a command wrote next to a workspace in `/tmp`: they seem to be on the host, but are private to
-//! the session.
+//! Reports files that a command wrote next to a workspace in `/tmp`, where only the session sees them.
 
 use std::path::Path;
 use std::time::Duration;

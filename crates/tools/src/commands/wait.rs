@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use exec::session::{GRACE, ProcessSession, Pump, SessionStage};
+use exec::session::{ProcessSession, Pump, SIGTERM_GRACE, SessionStage};
 use tokio::time::{sleep_until, timeout};
 use tool::{Cx, HaltReason};
 
@@ -101,7 +101,7 @@ pub(crate) async fn end_command(
     }
     // A slow observer must not keep a process alive.
     streamer.lift_backpressure();
-    session.end(GRACE);
+    session.end(SIGTERM_GRACE);
     let gone = async {
         tokio::select! {
             () = drive_pump(pump) => {}

@@ -44,7 +44,7 @@ impl ToolHandler for FsReadTool {
         cx.run_blocking(move |_| {
             let (_, found) = look_up(&permit, &path)?;
             if found.kind() != FileKind::File {
-                return Err(ToolError::bad_argument("path", format!("`{}` is no file", path.display())));
+                return Err(ToolError::bad_argument("path", format!("`{}` is not a file", path.display())));
             }
             let mut file = found.open().map_err(crate::file_access::fs_error)?;
             let length = args.length.unwrap_or(DEFAULT_LENGTH).min(MAX_LENGTH);

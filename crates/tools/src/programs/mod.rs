@@ -1,4 +1,4 @@
-//! Tools for programs (JSON-RPC clients) that models are not offered: one file each, one line each in [`for_programs`].
+//! Tools for client programs (JSON-RPC) that models are not offered, one file each; [`program_tools`] lists them.
 //!
 //! Policy, approval and journal treat them like all tools; their answers are structured data.
 

@@ -28,7 +28,7 @@ pub(super) struct Args {
 impl ToolHandler for ProcessWriteTool {
     type Args = Args;
     const NAME: &'static str = "process_write";
-    const ABOUT: &'static str = "Types into a process.";
+    const ABOUT: &'static str = "Writes input to a process.";
 
     fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
         let session = find_session(&self.0, args.process_id)?;

@@ -1,4 +1,4 @@
-//! Truncates an output to its head and tail, with a marker line that gives the omitted size and the file with the rest.
+//! Truncates an output to its head and tail, with a marker line for the omitted size and the file with the rest.
 
 use exec::capture::KeptOutput;
 use tool::{OmittedSize, take_head, take_tail, truncation_marker};

@@ -63,7 +63,7 @@ fn invalid_paths_are_rejected() {
     };
     assert_snapshot!(told("~/x"), @"the arguments do not fit at `input`: line 2: `~` in `~/x` stands for nothing here; write the path in full");
     assert_snapshot!(told("a\0b"), @"the arguments do not fit at `input`: line 2: the path holds a NUL character; no file can have that name: leave it out");
-    assert_snapshot!(told("file:///x"), @"the arguments do not fit at `input`: line 2: `file:///x` is no path; write a path from the working directory");
+    assert_snapshot!(told("file:///x"), @"the arguments do not fit at `input`: line 2: `file:///x` is not a path; write a path from the working directory");
     assert_snapshot!(told("d/"), @"the arguments do not fit at `input`: line 2: `d/` is a directory's name; name the file itself");
     assert_snapshot!(told("."), @"the arguments do not fit at `input`: line 2: `.` is a directory's name; name the file itself");
     assert!(bench.everything().is_empty());

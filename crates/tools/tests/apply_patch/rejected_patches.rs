@@ -66,10 +66,10 @@ fn all_that_is_in_the_way_is_told_at_once() {
 }
 
 #[test]
-fn text_that_is_no_patch_is_a_bad_argument() {
+fn text_that_is_not_a_patch_is_a_bad_argument() {
     let bench = bench();
     for (sent, what) in
-        [("", "empty"), ("hello", "no patch"), ("*** Begin Patch\n*** Update File: a.txt\n-o", "cut off")]
+        [("", "empty"), ("hello", "not a patch"), ("*** Begin Patch\n*** Update File: a.txt\n-o", "cut off")]
     {
         let answer = bench.patch(sent);
         assert_eq!(answer.facts.error, Some(ToolErrorKind::BadArguments), "{}", answer.joined_text());
@@ -77,7 +77,7 @@ fn text_that_is_no_patch_is_a_bad_argument() {
     }
     let answer = bench.call("apply_patch", &json!({}));
     assert_eq!(answer.facts.error, Some(ToolErrorKind::BadArguments), "{}", answer.joined_text());
-    assert_snapshot!(bench.normalized_text(&bench.call("apply_patch", &json!({"input": 1}))), @"the arguments do not fit at `input`: `input` is no string; write it as a string");
+    assert_snapshot!(bench.normalized_text(&bench.call("apply_patch", &json!({"input": 1}))), @"the arguments do not fit at `input`: `input` is not a string; write it as a string");
     assert_snapshot!(bench.normalized_text(&bench.patch("*** Begin Patch\n*** Update File: a.txt\n-one\n+1\n")), @"the arguments do not fit at `input`: line 4: the patch is cut off: nothing was done; send all of it, up to `*** End Patch`");
 }
 

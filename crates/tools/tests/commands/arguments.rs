@@ -102,11 +102,11 @@ pub(crate) fn programs_that_cannot_run_say_why() {
         assert!(!answer.success && answer.facts.error == Some(ToolErrorKind::Io), "{answer:?}");
         bench.normalized(&answer)
     };
-    assert_snapshot!(run(json!(["no-such-program-anywhere"])), @"there is no program `no-such-program-anywhere` along the PATH");
-    assert_snapshot!(run(json!(["./missing"])), @"there is no program `./missing`, or what it is to be run by is not there");
+    assert_snapshot!(run(json!(["no-such-program-anywhere"])), @"there is no program `no-such-program-anywhere` in PATH");
+    assert_snapshot!(run(json!(["./missing"])), @"there is no program `./missing`, or its interpreter is missing");
     assert_snapshot!(run(json!(["./plain"])), @"`./plain` may not be executed: Permission denied (os error 13)");
     assert_snapshot!(run(json!(["./dir"])), @"`./dir` may not be executed: Permission denied (os error 13)");
-    assert_snapshot!(run(json!(["./lost"])), @"there is no program `./lost`, or what it is to be run by is not there");
+    assert_snapshot!(run(json!(["./lost"])), @"there is no program `./lost`, or its interpreter is missing");
     assert_snapshot!(run(json!(["/bin/echo", long])), @"the arguments of `/bin/echo` are too long for the system; put them into a file");
     assert_snapshot!(run(json!([&["/bin/echo"], many.as_slice()].concat())), @"the arguments of `/bin/echo` are too long for the system; put them into a file");
     // The file is being written while it is executed.
@@ -522,7 +522,7 @@ pub(crate) fn shells_are_chosen_by_name_or_path() {
         assert_eq!(
             answer.joined_text(),
             format!(
-                "the arguments do not fit at `shell`: `{shell}` is no shell that can be used here; leave it out, or give one of bash, zsh, sh, dash, ksh by its name or path"
+                "the arguments do not fit at `shell`: `{shell}` is not a shell that can be used here; leave it out, or give one of bash, zsh, sh, dash, ksh, ash by its name or path"
             )
         );
     }

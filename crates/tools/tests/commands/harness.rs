@@ -84,7 +84,7 @@ fn tools(commands: &Arc<CommandRunner>) -> Vec<Arc<dyn AnyTool>> {
     toolgate_tools::builtin_tools(ImageSettings::default(), commands, &Arc::default()).unwrap()
 }
 
-/// Creates a separate router, for calls that [`Session`] does not support.
+/// Creates a separate router, for calls that `ToolTestSession` does not support.
 pub(crate) fn router(workspace: &TestWorkspace, commands: &Arc<CommandRunner>) -> ToolRouter {
     let root = workspace.path();
     let deny = DenyRead::new(DEFAULT_DENY_READ, None).unwrap();

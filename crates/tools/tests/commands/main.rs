@@ -15,7 +15,7 @@ mod output;
 mod output_streaming;
 mod report_labels;
 mod resource_usage;
-mod stories;
+mod scenarios;
 mod terminal;
 
 use arguments::*;
@@ -27,7 +27,7 @@ use output::*;
 use output_streaming::*;
 use report_labels::*;
 use resource_usage::*;
-use stories::*;
+use scenarios::*;
 use terminal::*;
 
 testkit::trials![

@@ -14,13 +14,14 @@ pub struct UnreadableTurn {
 }
 
 impl AssistantTurn {
-    /// Returns the turn as JSON in Toolgate's own format, for [`load`](Self::from_saved_json). No API accepts it.
+    /// Returns the turn as JSON in Toolgate's own format, for [`from_saved_json`](Self::from_saved_json). No API
+    /// accepts it.
     pub fn to_saved_json(&self) -> Value {
         let pieces: Vec<Value> = self.pieces().iter().map(save_piece).collect();
         json!({ "dialect": self.dialect().as_str(), "pieces": pieces })
     }
 
-    /// Loads JSON that [`save`](Self::to_saved_json) wrote.
+    /// Loads JSON that [`to_saved_json`](Self::to_saved_json) wrote.
     ///
     /// # Errors
     /// If the JSON has another form; the error contains the path.

@@ -1,4 +1,4 @@
-//! Writes tools, user messages and call outputs for the Responses API; `said.rs` writes assistant turns.
+//! Writes tools, user messages and call outputs for the Responses API; `assistant_items.rs` writes assistant turns.
 //!
 //! A `local_shell_call` is answered by a `function_call_output`. The API also has `local_shell_call_output`, which
 //! carries text only. The API's own documents disagree on whether that item is paired by `id` or by `call_id`. Codex

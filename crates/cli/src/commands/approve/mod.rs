@@ -1,4 +1,4 @@
-//! `toolgate approve`: answers the approval questions of running `toolgate mcp` servers in this terminal.
+//! `toolgate approve` answers the questions of running `toolgate mcp` servers.
 
 mod sanitize_ansi;
 mod server_discovery;

@@ -7,7 +7,7 @@ pub(super) fn result_length(delta: &[u8]) -> Option<u64> {
 }
 
 /// Applies `delta` to `base`. Returns `None` if it does not fit, if the result has another length than stated, or if
-/// it is longer than `most`.
+/// it is longer than `max_length`.
 pub(super) fn apply(base: &[u8], delta: &[u8], max_length: usize) -> Option<Vec<u8>> {
     let (from, at) = read_varint(delta, 0)?;
     let (to, mut at) = read_varint(delta, at)?;
@@ -39,7 +39,7 @@ pub(super) fn apply(base: &[u8], delta: &[u8], max_length: usize) -> Option<Vec<
     (result.len() == to).then_some(result)
 }
 
-/// Reads a number of which only the bytes selected by `which` are stored.
+/// Reads a number of which only the bytes in the bit set `selected` are stored.
 fn read_selected_bytes(delta: &[u8], at: &mut usize, selected: u8) -> Option<usize> {
     let mut value = 0;
     for place in (0..4).filter(|place| selected & 1 << place != 0) {

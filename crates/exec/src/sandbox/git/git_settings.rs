@@ -80,7 +80,7 @@ impl GitSettings {
         settings
     }
 
-    /// Adds the files that `file` includes with these `values` to `waiting`.
+    /// Adds the files that `file` includes with these `values` to `queued_files`.
     fn queue_includes(
         &mut self,
         file: &Path,

@@ -1,5 +1,4 @@
-//! Writes to the host's git directory: strictly beneath it, without following links, with git's own locks and
-//! renames.
+//! Writes to the host's git directory: beneath it, without following links, with git's locks and renames.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -1,5 +1,6 @@
-//! Landing: applies the changes in an overlay's upper directory to the host's git directory, unless a content check
-//! or a conflict prevents it.
+//! Landing: applies the changes in an overlay's upper directory to the host's git directory.
+//!
+//! A content check or a conflict can prevent the landing of a file.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};

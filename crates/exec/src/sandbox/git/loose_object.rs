@@ -12,8 +12,8 @@ use super::object_format::{ObjectFormat, ObjectHasher};
 /// The maximum length of an object header: the kind, a length, a zero.
 const MAX_HEADER_BYTES: usize = 32;
 
-/// Copies the object `id` from `from` to `to`. `room` is the remaining budget of inflated bytes. An `InvalidData`
-/// error means that the content does not match.
+/// Copies the object `id` from `from` to `to`. `inflate_budget` is the remaining budget of inflated bytes. An
+/// `InvalidData` error means that the content does not match.
 pub(super) fn copy_object(
     from: impl Read,
     to: &mut impl Write,

@@ -18,8 +18,8 @@ const MAX_BASE_BYTES: usize = 128 << 20;
 /// Marks "no child" in the delta tree.
 const NO_CHILD: u32 = u32::MAX;
 
-/// Verifies the pack in `file`, of `size` bytes, with its index `index`. `room` is the remaining budget of inflated
-/// bytes. An `InvalidData` error means that it must not land.
+/// Verifies the pack in `file`, of `size` bytes, with its index `index`. `inflate_budget` is the remaining budget of
+/// inflated bytes. An `InvalidData` error means that the pack must not land.
 pub(super) fn check_pack(
     file: &File,
     size: u64,

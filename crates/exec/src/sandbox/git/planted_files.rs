@@ -1,5 +1,6 @@
-//! Finds and renames files that commands plant where a program of the user's would obey them: git directories that
-//! git enters, and new configuration of agents and editors.
+//! Finds and renames files that commands plant where a program of the user's would obey them.
+//!
+//! They are git directories that git enters, and new configuration of agents and editors.
 //!
 //! Git takes a directory with `HEAD`, `objects` and `refs` for a repository, and enters a repository at the path of a
 //! submodule. No mount can protect missing names. So they are searched for during a run and after it, and renamed if
@@ -54,7 +55,7 @@ pub(crate) struct PlantedFileWatch {
 
 impl PlantedFileWatch {
     /// Collects the locations: `roots` outside any repository, missing submodules, and missing `configuration` with
-    /// the user action that makes it take effect. `left` is reported with the first run.
+    /// the user action that makes it take effect. `recovery_notes` are reported with the first run.
     pub(crate) fn new<'a>(
         roots: impl Iterator<Item = &'a PathBuf>,
         repositories: &[Repository],
@@ -230,7 +231,7 @@ impl Repository {
     }
 }
 
-/// Returns the paths of submodules of `repository` without a git directory.
+/// Returns the paths of the repository's submodules without a git directory.
 fn missing_submodules(Repository { at, root }: &Repository) -> Vec<PlantLocation> {
     let Ok(git) = sys::root(at) else { return Vec::new() };
     let read = |name: &str, most| sys::read_small_file(git.as_fd(), Path::new(name), most);

@@ -163,7 +163,8 @@ impl LayerLanding<'_> {
         }
     }
 
-    /// Returns the check of `by_others`, which also accepts a file if `body` includes the change.
+    /// Returns the check of [`is_changed_by_others`](Self::is_changed_by_others), which also accepts a file if `body`
+    /// includes the change.
     pub(super) fn foreign_change_check<'b>(
         &'b self,
         form: ContentForm,

@@ -127,7 +127,7 @@ impl UpperDir {
         Ok(empty)
     }
 
-    /// Lists the entries of `path`, up to the limits of `room`.
+    /// Lists the entries of `path`, up to the limits of `budget`.
     pub(super) fn list(&self, path: &Path, budget: ListingBudget) -> Result<UpperListing> {
         let dir = sys::beneath(self.dir.as_fd(), path, sys::LIST_FLAGS)?;
         let changed = sys::change_time(&rustix::fs::fstat(&dir)?);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use policy::HostRules;
 
-use crate::sandbox::KernelRefusal;
+use crate::sandbox::SandboxRefusal;
 
 /// The maximum number of addresses to try, and the timeout of each.
 const MAX_ADDRESSES_TRIED: usize = 8;
@@ -16,7 +16,7 @@ pub(super) enum DialFault {
     /// No host answers, or there is no such name.
     Unreachable,
     /// The name resolves to a forbidden address.
-    Refused(KernelRefusal),
+    Refused(SandboxRefusal),
 }
 
 /// Resolves `host` now, and connects to the first address that answers.
@@ -27,7 +27,7 @@ pub(super) fn dial(hosts: &HostRules, host: &str, port: u16) -> Result<TcpStream
     let connect = |at: &SocketAddr| TcpStream::connect_timeout(at, CONNECT_TIMEOUT).ok();
     match (may.iter().find_map(connect), may_not.first()) {
         (Some(stream), _) => Ok(stream),
-        (None, Some(at)) if may.is_empty() => Err(DialFault::Refused(KernelRefusal::Connect(*at))),
+        (None, Some(at)) if may.is_empty() => Err(DialFault::Refused(SandboxRefusal::Connect(*at))),
         (None, _) => Err(DialFault::Unreachable),
     }
 }
@@ -68,7 +68,7 @@ mod tests {
         let dialled = |allow: &[&str], host: &str| match dial(&hosts(allow), host, at.port()) {
             Ok(_) => "reached".to_owned(),
             Err(DialFault::Unreachable) => "unreachable".to_owned(),
-            Err(DialFault::Refused(KernelRefusal::Connect(to))) => format!("refused {}", to.ip()),
+            Err(DialFault::Refused(SandboxRefusal::Connect(to))) => format!("refused {}", to.ip()),
             Err(DialFault::Refused(other)) => format!("{other:?}"),
         };
         assert_eq!(dialled(&["127.0.0.1"], "127.0.0.1"), "reached");

@@ -1,5 +1,6 @@
-//! Forwards bytes in both directions between two connections. Either end may close its sending side and still
-//! receive.
+//! Forwards bytes in both directions between two connections.
+//!
+//! Either end may close its sending side and still receive.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -23,7 +23,7 @@ pub(super) enum SyscallAction {
     Notify,
 }
 
-/// An action that applies if all conditions in `when` hold.
+/// An action that applies if all its conditions hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SyscallRule {
     pub(super) conditions: Vec<ArgCondition>,

@@ -166,7 +166,7 @@ fn parse_executable_bit(mode: &str, number: usize) -> Result<bool, PatchSyntaxEr
         0o12 => ("a symbolic link cannot be patched", "make the link with a command"),
         0o16 => ("a submodule cannot be patched", "move it to another commit with git"),
         _ => {
-            let what = format!("`{}` is no mode of a file", clip(mode));
+            let what = format!("`{}` is not a file mode", clip(mode));
             return Err(PatchSyntaxError::new(number, what, "write 100644, or 100755 for a program"));
         }
     };

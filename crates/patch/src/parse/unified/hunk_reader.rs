@@ -82,7 +82,7 @@ fn read_hunk(lines: &SourceLines<'_>, start: usize, complete: bool) -> Result<Pa
                 hint,
             ));
         }
-        let what = format!("`{}` is no `@@` line", clip(line));
+        let what = format!("`{}` is not an `@@` line", clip(line));
         return Err(PatchSyntaxError::new(number, what, "write `@@ -1,2 +1,2 @@`, or `@@` alone"));
     };
     let counted = counted_end(lines, start + 1, &heading);

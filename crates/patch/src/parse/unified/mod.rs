@@ -54,7 +54,7 @@ fn skip_preamble(lines: &SourceLines<'_>, at: usize) -> Result<usize, PatchSynta
         }
         let line = lines.get(at).unwrap_or_default();
         in_words |= begins_commit(line);
-        // The message of a commit is no part of the diff, whatever it contains.
+        // The message of a commit is not part of the diff, whatever it contains.
         if in_words {
             at += 1;
             continue;
@@ -109,7 +109,7 @@ fn skip_between_files(lines: &SourceLines<'_>, at: usize) -> Result<usize, Patch
             continue;
         }
         if !is_separator_line(line) && !lines.is_blank(at) {
-            let what = format!("`{}` is no part of a diff", clip(line));
+            let what = format!("`{}` is not part of a diff", clip(line));
             let hint =
                 "begin the lines of a hunk with ` `, `+` or `-`, a hunk with `@@`, a file with `--- a/path`";
             return Err(PatchSyntaxError::new(lines.number(at), what, hint));

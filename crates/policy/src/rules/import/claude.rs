@@ -43,7 +43,7 @@ pub fn import_claude(text: &str, file: &Path) -> Result<ImportedRules, RuleFault
     }
     let others: Vec<&str> = settings.keys().map(String::as_str).filter(|key| *key != "permissions").collect();
     if !others.is_empty() {
-        builder.add_note("settings", format!("not carried over, they are no rules: {}", others.join(", ")));
+        builder.add_note("settings", format!("not carried over, they are not rules: {}", others.join(", ")));
     }
     Ok(builder.finish(HEADER))
 }
@@ -61,7 +61,7 @@ fn import_permissions(builder: &mut ImportBuilder, permissions: &Map<String, Val
     let known =
         |key: &str| key == "additionalDirectories" || PERMISSION_LISTS.iter().any(|(list, _)| *list == key);
     for key in permissions.keys().filter(|key| !known(key)) {
-        builder.add_note(&format!("permissions.{key}"), "not carried over: it is a setting and no rule");
+        builder.add_note(&format!("permissions.{key}"), "not carried over: it is a setting, not a rule");
     }
 }
 
@@ -74,13 +74,15 @@ fn for_each_text(
     let list = match permissions.get(key) {
         None => return,
         Some(Value::Array(list)) => list,
-        Some(_) => return builder.add_note(&format!("permissions.{key}"), "not carried over: it is no list"),
+        Some(_) => {
+            return builder.add_note(&format!("permissions.{key}"), "not carried over: it is not a list");
+        }
     };
     for (number, value) in list.iter().enumerate() {
         let at = format!("permissions.{key}[{number}]");
         match value.as_str() {
             Some(text) => one(builder, &at, text.trim()),
-            None => builder.add_note(&at, "not carried over: it is no text"),
+            None => builder.add_note(&at, "not carried over: it is not text"),
         }
     }
 }

@@ -43,7 +43,9 @@ pub fn import_codex(text: &str, file: &Path) -> Result<ImportedRules, RuleFault>
                     "host_executable" => {
                         builder.add_note(&at, "`host_executable` is not carried over: a rule names a program, or its whole path");
                     }
-                    name => builder.add_note(&at, format!("`{name}(…)` is not carried over: it is no rule")),
+                    name => {
+                        builder.add_note(&at, format!("`{name}(…)` is not carried over: it is not a rule"));
+                    }
                 }
             }
             StarlarkStatement::Other { line, text, .. } => {
@@ -137,7 +139,7 @@ fn import_reason(
 ) -> Option<String> {
     let reason = as_text(justification?).map(str::trim).filter(|reason| !reason.is_empty());
     let Some(reason) = reason else {
-        builder.add_note(at, "`justification` was left out: it is no text, or empty");
+        builder.add_note(at, "`justification` was left out: it is not text, or is empty");
         return None;
     };
     if reason.chars().count() > MAX_REASON_CHARS {
@@ -234,7 +236,7 @@ fn import_examples(builder: &mut ImportBuilder, at: &str, value: Option<&Starlar
         None => return Vec::new(),
         Some(StarlarkValue::List(list)) => list,
         Some(StarlarkValue::Text(_) | StarlarkValue::None) => {
-            builder.add_note(at, "the examples were left out: they are no list");
+            builder.add_note(at, "the examples were left out: they are not a list");
             return Vec::new();
         }
     };

@@ -1,5 +1,4 @@
-//! Test support: a repository, an upper directory over its git directory, and commands that run in the overlay of
-//! both.
+//! Test support: a repository, an overlay over its git directory, and commands that run in the overlay.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
-//! Property tests of schema sanitizing with hostile input: it terminates, is idempotent, fits its budget and stays
-//! valid.
+//! Property tests of schema sanitizing: it terminates, is idempotent, fits its budget and yields a valid schema.
 
 use std::time::{Duration, Instant};
 

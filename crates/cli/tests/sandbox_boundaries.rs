@@ -101,7 +101,7 @@ fn a_command_of_another_toolgate_is_not_let_in_by_a_server() {
 }
 
 #[test]
-fn every_door_says_before_the_first_command_what_does_not_hold() {
+fn every_entry_point_reports_gaps_before_the_first_command() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     workspace.write_file(
         "s.jsonl",

@@ -56,18 +56,18 @@ impl CaseUser {
 
 const UNPRIVILEGED_ID: u32 = 65534;
 
-/// The parent directory of all worlds of this process, and their shared programs.
-pub(crate) struct SharedGround {
+/// The parent directory of all hosts of this process, and their shared programs.
+pub(crate) struct SharedFixture {
     pub(crate) path: PathBuf,
     pub(crate) toolgate: PathBuf,
     pub(crate) probe: PathBuf,
 }
 
-static GROUND: OnceLock<SharedGround> = OnceLock::new();
+static FIXTURE: OnceLock<SharedFixture> = OnceLock::new();
 
-/// Creates the ground: not below `/tmp`, which is private in a sandbox, and accessible to the unprivileged user.
-pub(crate) fn shared_ground() -> &'static SharedGround {
-    GROUND.get_or_init(|| {
+/// Creates the fixture: not below `/tmp`, which is private in a sandbox, and accessible to the unprivileged user.
+pub(crate) fn shared_fixture() -> &'static SharedFixture {
+    FIXTURE.get_or_init(|| {
         let above = match CaseUser::all() {
             [CaseUser::Caller] => testkit::visible_base_dir(),
             _ => PathBuf::from("/var/lib"),
@@ -91,14 +91,14 @@ pub(crate) fn shared_ground() -> &'static SharedGround {
         let toolgate = program("toolgate", &toolgate);
         let probe = program("containment", &std::env::current_exe().unwrap());
         template(&path.join("template"));
-        SharedGround { path, toolgate, probe }
+        SharedFixture { path, toolgate, probe }
     })
 }
 
-/// Removes the files that [`ground`] created.
-pub(crate) fn remove_ground() {
-    if let Some(ground) = GROUND.get() {
-        let _gone = fs::remove_dir_all(&ground.path);
+/// Removes the files that [`shared_fixture`] created.
+pub(crate) fn remove_fixture() {
+    if let Some(fixture) = FIXTURE.get() {
+        let _gone = fs::remove_dir_all(&fixture.path);
     }
 }
 
@@ -125,7 +125,7 @@ fn template(at: &Path) {
 }
 
 /// The host environment of one case.
-pub(crate) struct CaseWorld {
+pub(crate) struct CaseHost {
     pub(crate) dir: PathBuf,
     pub(crate) user: CaseUser,
     pub(crate) sockets: HostSockets,
@@ -134,17 +134,17 @@ pub(crate) struct CaseWorld {
     pub(crate) nonce: String,
 }
 
-impl CaseWorld {
+impl CaseHost {
     pub(crate) fn new(user: CaseUser, case: &AttackCase) -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let dir = shared_ground().path.join(number.to_string());
+        let dir = shared_fixture().path.join(number.to_string());
         files(&dir, case);
         let nonce = format!("tgc-{}-{number}", std::process::id());
         let sockets = HostSockets::new(&dir, &nonce, case.mentions("portal"));
         if case.mentions("$SUID") && user == CaseUser::Unprivileged {
             let suid = dir.join("suid");
-            fs::copy(&shared_ground().probe, &suid).unwrap();
+            fs::copy(&shared_fixture().probe, &suid).unwrap();
         }
         if user == CaseUser::Unprivileged {
             give(&dir);
@@ -155,11 +155,11 @@ impl CaseWorld {
         }
         let victim = case.mentions("$V").then(|| VictimProcess::new(user, &nonce));
         let terminal = if case.mentions("$PTY") { HostTerminal::open(user) } else { None };
-        let world = Self { dir, user, sockets, victim, terminal, nonce };
+        let case_host = Self { dir, user, sockets, victim, terminal, nonce };
         if !case.setup.is_empty() {
-            world.run_on_host(case.setup);
+            case_host.run_on_host(case.setup);
         }
-        world
+        case_host
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -203,7 +203,7 @@ impl CaseWorld {
             ("H", at("home")),
             ("D", at("")),
             ("SUID", at("suid")),
-            ("P", format!("{} probe", shared_ground().probe.display())),
+            ("P", format!("{} probe", shared_fixture().probe.display())),
             ("N", self.nonce.clone()),
             ("PIDNS", fs::read_link("/proc/self/ns/pid").unwrap().display().to_string()),
         ];
@@ -218,7 +218,7 @@ impl CaseWorld {
     }
 }
 
-impl Drop for CaseWorld {
+impl Drop for CaseHost {
     fn drop(&mut self) {
         let _gone = fs::remove_dir_all(&self.dir);
         // Removes the files that cases leave elsewhere.
@@ -233,7 +233,7 @@ pub(crate) fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// The files of every world, besides the repositories.
+/// The files of every host, besides the repositories.
 const FILES: &[(&str, &str)] = &[
     ("ws/src/main.c", "int main;\n"),
     ("ws/a/b/f", "f\n"),
@@ -272,7 +272,7 @@ fn files(dir: &Path, case: &AttackCase) {
         write(&dir.join(name), text);
     }
     fs::create_dir_all(dir.join("home/.cache")).unwrap();
-    let template = shared_ground().path.join("template");
+    let template = shared_fixture().path.join("template");
     for (name, needed) in [("ws", "git"), ("ws/sub", "sub"), ("out/repo", "repo")] {
         if case.mentions(needed) {
             copy(&template, &dir.join(name));
@@ -337,7 +337,7 @@ pub(crate) struct VictimProcess {
 
 impl VictimProcess {
     fn new(user: CaseUser, nonce: &str) -> Self {
-        let mut command = user.command(&shared_ground().probe);
+        let mut command = user.command(&shared_fixture().probe);
         let command =
             command.args(["probe", "victim", nonce]).env("OPENAI_API_KEY", "sk-victim").process_group(0);
         let mut child =

@@ -1,6 +1,6 @@
 //! Every error sentence that a failed call can show to a model, in every dialect, as a committed file for review.
 //!
-//! `TOOLGATE_BLESS=1 cargo test -p toolgate-wire --test sentences` rewrites `sentences.jsonl`.
+//! `TOOLGATE_BLESS=1 cargo test -p toolgate-wire --test error_messages` rewrites `error_messages.jsonl`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::json;
 use tool::{BadArguments, OutputFacts, SchemaViolation, ToolCall, ToolError, ToolErrorKind, ToolOutput};
 use toolgate_wire::Dialect;
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sentences.jsonl");
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/error_messages.jsonl");
 
 #[test]
 fn every_error_reads_as_committed() {

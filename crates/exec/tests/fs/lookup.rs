@@ -10,7 +10,7 @@ use exec::fs::{ConfinedFs, FileKind, FsError};
 use policy::{Denial, ReadRoot};
 use rustix::fs::{CWD, FileType, Mode};
 
-use super::{FsTestTree, door, is_root, outcome, permit};
+use super::{FsTestTree, confined_fs, is_root, outcome, permit};
 
 const TREE: &str = "
     a = A
@@ -54,7 +54,7 @@ const TREE: &str = "
 #[test]
 fn each_path_has_its_lookup_outcome() {
     let ground = FsTestTree::new(TREE);
-    let door = door(vec![ReadRoot::new(ground.root())], &["secrets/"]);
+    let confined_fs = confined_fs(vec![ReadRoot::new(ground.root())], &["secrets/"]);
     for (name, expected) in [
         ("a", "A"),
         ("dir/b", "B"),
@@ -100,20 +100,21 @@ fn each_path_has_its_lookup_outcome() {
         ("A", "missing [\"a\"]"),
         ("../out/secret", "leads outside"),
     ] {
-        assert_eq!(outcome(&door, &ground.path(name)), expected, "{name}");
+        assert_eq!(outcome(&confined_fs, &ground.path(name)), expected, "{name}");
     }
-    assert_eq!(outcome(&door, &ground.outside().join("secret")), "not stated");
-    assert_eq!(outcome(&door, &ground.path(&"x/".repeat(3000))), "too long");
-    assert_eq!(outcome(&door, &ground.path(&"x".repeat(256))), "too long");
+    assert_eq!(outcome(&confined_fs, &ground.outside().join("secret")), "not stated");
+    assert_eq!(outcome(&confined_fs, &ground.path(&"x/".repeat(3000))), "too long");
+    assert_eq!(outcome(&confined_fs, &ground.path(&"x".repeat(256))), "too long");
     let deep = format!("to-dir-absolute/{}", "x/".repeat(1800));
-    assert_eq!(outcome(&door, &ground.path(&deep)), "missing []");
+    assert_eq!(outcome(&confined_fs, &ground.path(&deep)), "missing []");
 }
 
 #[test]
 fn a_denial_does_not_tell_what_exists_behind_it() {
     let ground = FsTestTree::new(TREE);
-    let door = door(vec![ReadRoot::new(ground.root())], &["secrets/"]);
-    let said = |name: &str| door.lookup(&ground.path(name)).unwrap_err().to_string().replace(name, "NAME");
+    let confined_fs = confined_fs(vec![ReadRoot::new(ground.root())], &["secrets/"]);
+    let said =
+        |name: &str| confined_fs.lookup(&ground.path(name)).unwrap_err().to_string().replace(name, "NAME");
     for (there, not_there) in [
         ("out-dir/secret", "out-dir/nothing"),
         ("out-dir-absolute/secret", "out-dir-absolute/nothing/at/all"),
@@ -131,7 +132,7 @@ fn a_denial_does_not_tell_what_exists_behind_it() {
 #[test]
 fn a_link_into_another_root_is_followed() {
     let ground = FsTestTree::new("a -> OUT/secret");
-    let both = door(vec![ReadRoot::new(ground.root()), ReadRoot::new(ground.outside())], &[]);
+    let both = confined_fs(vec![ReadRoot::new(ground.root()), ReadRoot::new(ground.outside())], &[]);
     assert_eq!(outcome(&both, &ground.path("a")), "secret");
     assert_eq!(both.lookup(&ground.path("a")).unwrap().path(), ground.outside().join("secret"));
 }
@@ -142,39 +143,39 @@ fn a_root_can_be_spelled_through_a_link() {
     let spelled = ground.base().join("spelled");
     symlink(ground.root(), &spelled).unwrap();
     let root = ReadRoot::new(ground.root()).with_spelling(&spelled);
-    let door = ConfinedFs::new(&permit(vec![root], &[], std::slice::from_ref(&spelled)));
-    assert_eq!(outcome(&door, &spelled.join("dir/a")), "A");
-    assert_eq!(door.lookup(&spelled.join("dir/a")).unwrap().path(), ground.path("dir/a"));
+    let confined_fs = ConfinedFs::new(&permit(vec![root], &[], std::slice::from_ref(&spelled)));
+    assert_eq!(outcome(&confined_fs, &spelled.join("dir/a")), "A");
+    assert_eq!(confined_fs.lookup(&spelled.join("dir/a")).unwrap().path(), ground.path("dir/a"));
 }
 
 #[test]
 fn the_whole_file_system_can_be_a_root() {
     let ground = FsTestTree::new("dir/a = A\nlink -> OUT/secret\ndir/.env");
-    let door = door(vec![ReadRoot::new("/")], &["**/.env"]);
-    assert_eq!(outcome(&door, &ground.path("dir/a")), "A");
-    assert_eq!(outcome(&door, &ground.path("link")), "secret");
-    let (seen, walked) = super::walk(&door, &ground.path("dir"), &super::options(1));
+    let confined_fs = confined_fs(vec![ReadRoot::new("/")], &["**/.env"]);
+    assert_eq!(outcome(&confined_fs, &ground.path("dir/a")), "A");
+    assert_eq!(outcome(&confined_fs, &ground.path("link")), "secret");
+    let (seen, walked) = super::walk(&confined_fs, &ground.path("dir"), &super::options(1));
     assert_eq!((seen, walked.denied), (vec!["a".to_owned()], 1));
     let top = exec::fs::WalkOptions { max_depth: Some(1), ..super::options(1) };
-    assert!(super::walk(&door, Path::new("/"), &top).0.contains(&"etc".to_owned()));
+    assert!(super::walk(&confined_fs, Path::new("/"), &top).0.contains(&"etc".to_owned()));
 }
 
 #[test]
 fn a_root_that_became_a_link_is_judged_like_any_other() {
     let ground = FsTestTree::new("secret = inside");
-    let door = ground.door();
+    let confined_fs = ground.confined_fs();
     fs::rename(ground.root(), ground.base().join("was")).unwrap();
     symlink(ground.outside(), ground.root()).unwrap();
-    assert_eq!(outcome(&door, &ground.path("secret")), "leads outside");
+    assert_eq!(outcome(&confined_fs, &ground.path("secret")), "leads outside");
 }
 
 #[test]
 fn only_what_was_stated_opens() {
     let ground = FsTestTree::new("dir/a = A\nb = B");
     let stated = [ground.path("dir")];
-    let door = ConfinedFs::new(&permit(vec![ReadRoot::new(ground.root())], &[], &stated));
-    assert_eq!(outcome(&door, &ground.path("dir/a")), "A");
-    assert_eq!(outcome(&door, &ground.path("b")), "not stated");
+    let confined_fs = ConfinedFs::new(&permit(vec![ReadRoot::new(ground.root())], &[], &stated));
+    assert_eq!(outcome(&confined_fs, &ground.path("dir/a")), "A");
+    assert_eq!(outcome(&confined_fs, &ground.path("b")), "not stated");
 }
 
 #[test]
@@ -182,20 +183,20 @@ fn fifos_and_sockets_are_named_and_never_opened() {
     let ground = FsTestTree::new("");
     rustix::fs::mknodat(CWD, ground.path("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let _listener = UnixListener::bind(ground.path("socket")).unwrap();
-    assert_eq!(outcome(&ground.door(), &ground.path("fifo")), "a FIFO");
-    assert_eq!(outcome(&ground.door(), &ground.path("socket")), "a socket");
+    assert_eq!(outcome(&ground.confined_fs(), &ground.path("fifo")), "a FIFO");
+    assert_eq!(outcome(&ground.confined_fs(), &ground.path("socket")), "a socket");
 }
 
 #[test]
 fn a_device_is_named_and_never_opened() {
-    let door = door(vec![ReadRoot::new("/dev")], &[]);
-    assert_eq!(outcome(&door, Path::new("/dev/null")), "a character device");
-    assert_eq!(outcome(&door, Path::new("/dev/tty")), "a character device");
+    let confined_fs = confined_fs(vec![ReadRoot::new("/dev")], &[]);
+    assert_eq!(outcome(&confined_fs, Path::new("/dev/null")), "a character device");
+    assert_eq!(outcome(&confined_fs, Path::new("/dev/tty")), "a character device");
 }
 
 #[test]
 fn magic_links_are_not_followed() {
-    let door = door(vec![ReadRoot::new("/proc")], &[]);
+    let confined_fs = confined_fs(vec![ReadRoot::new("/proc")], &[]);
     let outside = std::fs::File::open("/etc/passwd").unwrap();
     let fd = std::os::fd::AsRawFd::as_raw_fd(&outside);
     let pid = std::process::id();
@@ -207,10 +208,10 @@ fn magic_links_are_not_followed() {
         format!("/proc/self/fd/{fd}"),
         format!("/proc/{pid}/fd/{fd}"),
     ] {
-        assert_eq!(outcome(&door, Path::new(&path)), "loop", "{path}");
+        assert_eq!(outcome(&confined_fs, Path::new(&path)), "loop", "{path}");
     }
     // Not magic: a plain link that happens to live in /proc.
-    assert_eq!(door.lookup(Path::new("/proc/self")).unwrap().kind(), FileKind::Directory);
+    assert_eq!(confined_fs.lookup(Path::new("/proc/self")).unwrap().kind(), FileKind::Directory);
 }
 
 #[test]
@@ -219,16 +220,16 @@ fn a_link_into_proc_is_no_way_out() {
         "root -> /proc/self/root\nfd -> /proc/self/fd/0\nthread -> /proc/thread-self/root/etc",
     );
     for name in ["root", "root/etc/passwd", "fd", "thread", "thread/passwd"] {
-        assert_eq!(outcome(&ground.door(), &ground.path(name)), "leads outside", "{name}");
+        assert_eq!(outcome(&ground.confined_fs(), &ground.path(name)), "leads outside", "{name}");
     }
 }
 
 #[test]
 fn a_missing_name_brings_up_those_like_it() {
     let ground = FsTestTree::new("src/main.rs\nsrc/lib.rs\nsrc/.env\nREADME.md\nsrc/mainn.rs");
-    let door = door(vec![ReadRoot::new(ground.root())], &["**/.env", "**/mainn.rs"]);
+    let confined_fs = confined_fs(vec![ReadRoot::new(ground.root())], &["**/.env", "**/mainn.rs"]);
     let say = |name: &str| {
-        let error = door.lookup(&ground.path(name)).unwrap_err().to_string();
+        let error = confined_fs.lookup(&ground.path(name)).unwrap_err().to_string();
         error.replace(ground.root().to_str().unwrap(), "/w")
     };
     for (name, expected) in [
@@ -249,9 +250,9 @@ fn a_missing_name_brings_up_those_like_it() {
 #[test]
 fn a_root_that_is_gone_is_missing() {
     let ground = FsTestTree::new("");
-    let door = ground.door();
+    let confined_fs = ground.confined_fs();
     fs::remove_dir(ground.root()).unwrap();
-    assert_eq!(outcome(&door, &ground.path("a")), "missing []");
+    assert_eq!(outcome(&confined_fs, &ground.path("a")), "missing []");
 }
 
 #[test]
@@ -260,15 +261,15 @@ fn a_file_without_permission_says_so() {
     fs::set_permissions(ground.path("a"), fs::Permissions::from_mode(0o000)).unwrap();
     fs::set_permissions(ground.path("locked"), fs::Permissions::from_mode(0o000)).unwrap();
     let (a, b) = if is_root() { ("A", "B") } else { ("permission denied", "permission denied") };
-    assert_eq!(outcome(&ground.door(), &ground.path("a")), a);
-    assert_eq!(outcome(&ground.door(), &ground.path("locked/b")), b);
+    assert_eq!(outcome(&ground.confined_fs(), &ground.path("a")), a);
+    assert_eq!(outcome(&ground.confined_fs(), &ground.path("locked/b")), b);
     fs::set_permissions(ground.path("locked"), fs::Permissions::from_mode(0o700)).unwrap();
 }
 
 #[test]
 fn what_was_found_is_what_is_read() {
     let ground = FsTestTree::new("a = first");
-    let found = ground.door().lookup(&ground.path("a")).unwrap();
+    let found = ground.confined_fs().lookup(&ground.path("a")).unwrap();
     fs::rename(ground.path("a"), ground.path("moved")).unwrap();
     symlink(ground.outside().join("secret"), ground.path("a")).unwrap();
     for _ in 0..2 {
@@ -278,33 +279,33 @@ fn what_was_found_is_what_is_read() {
     }
     assert_eq!((found.kind(), found.size()), (FileKind::File, 5));
     assert!(found.modified().unwrap().elapsed().unwrap().as_secs() < 600);
-    assert_eq!(found.identity(), ground.door().lookup(&ground.path("moved")).unwrap().identity());
+    assert_eq!(found.identity(), ground.confined_fs().lookup(&ground.path("moved")).unwrap().identity());
 }
 
 #[test]
 fn a_file_may_be_called_deleted() {
     let ground = FsTestTree::new("a (deleted) = A");
-    assert_eq!(outcome(&ground.door(), &ground.path("a (deleted)")), "A");
+    assert_eq!(outcome(&ground.confined_fs(), &ground.path("a (deleted)")), "A");
 }
 
 #[test]
 fn a_directory_does_not_open_and_a_file_does_not_walk() {
     let ground = FsTestTree::new("dir/\na");
-    let door = ground.door();
-    let error = door.lookup(&ground.path("dir")).unwrap().open().unwrap_err();
+    let confined_fs = ground.confined_fs();
+    let error = confined_fs.lookup(&ground.path("dir")).unwrap().open().unwrap_err();
     assert!(matches!(error, FsError::NotAFile { kind: FileKind::Directory, .. }), "{error}");
-    let file = door.lookup(&ground.path("a")).unwrap();
+    let file = confined_fs.lookup(&ground.path("a")).unwrap();
     let visitor = || |_: &exec::fs::WalkEntry<'_>| exec::fs::WalkControl::Continue;
-    let error = door.walk(&file, &super::options(1), &|| false, visitor).unwrap_err();
+    let error = confined_fs.walk(&file, &super::options(1), &|| false, visitor).unwrap_err();
     assert!(matches!(error, FsError::NotADirectory { kind: FileKind::File, .. }), "{error}");
 }
 
 #[test]
-fn a_door_crosses_threads_and_refusals_are_the_policys() {
+fn confined_fs_crosses_threads_and_refusals_are_the_policys() {
     fn crosses<T: Send + Sync + Clone + 'static>(_: &T) {}
     let ground = FsTestTree::new("out -> /etc");
-    let door = ground.door();
-    crosses(&door);
-    let error = door.lookup(&ground.path("out/passwd")).unwrap_err();
+    let confined_fs = ground.confined_fs();
+    crosses(&confined_fs);
+    let error = confined_fs.lookup(&ground.path("out/passwd")).unwrap_err();
     assert!(matches!(error, FsError::Denied(Denial::LeadsOutside { .. })), "{error}");
 }

@@ -1,4 +1,4 @@
-//! `toolgate mcp list`, `get` and the other subcommands that manage the configured MCP servers.
+//! Manages configured MCP servers (`toolgate mcp list`, `get` and others).
 
 mod add_remove;
 mod login;

@@ -68,7 +68,7 @@ pub(super) fn add(args: &McpAddArgs) -> Result<ExitCode, OperationFault> {
 fn table_from_args(args: &McpAddArgs) -> Result<ServerTable, OperationFault> {
     let pair = |text: &String| match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(OperationFault::usage(format!("`{text}` is no NAME=VALUE"))),
+        _ => Err(OperationFault::usage(format!("`{text}` is not NAME=VALUE"))),
     };
     let pairs = |texts: &[String]| texts.iter().map(pair).collect::<Result<_, _>>();
     let mut command = args.command.iter().cloned();

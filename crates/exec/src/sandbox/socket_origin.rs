@@ -1,8 +1,8 @@
-//! Finds the owner of a unix socket before a confined process connects to it.
+//! Decides whether a unix socket was bound inside the cell or outside it, before a confined process connects.
 //!
 //! The kernel lists the sockets of a network namespace, and the file that each is bound to (`sock_diag`). A socket
 //! listed in the cell's own network was bound in the cell. In the machine's network, each `bind` of the cell's
-//! processes is recorded first, by the socket's cookie, which the kernel never reuses. In both cases the owner is
+//! processes is recorded first, by the socket's cookie, which the kernel never reuses. In both cases the origin is
 //! known before the connection: a program outside does not even see the attempt.
 
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,13 +14,13 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
 
-/// The owner of a socket.
+/// The side on which a socket was bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SocketOwner {
+pub(crate) enum SocketOrigin {
     /// A process of the cell has bound it.
-    Ours,
-    /// A process outside the cell has bound it, or the owner is unknown.
-    Others,
+    Inside,
+    /// A process outside the cell has bound it, or its origin is unknown.
+    Outside,
     /// It is bound in no visible network: its owner is gone, or is in another sandbox.
     Unbound,
 }
@@ -58,28 +58,28 @@ impl BoundSockets {
         self.outer_netlink.as_ref().ok_or(Errno::AFNOSUPPORT)
     }
 
-    /// Returns the owner of the socket that is bound to `file`.
-    pub(crate) fn owner(&self, file: &OwnedFd) -> SocketOwner {
-        self.find_owner(file).unwrap_or(SocketOwner::Others)
+    /// Returns the origin of the socket that is bound to `file`.
+    pub(crate) fn origin(&self, file: &OwnedFd) -> SocketOrigin {
+        self.find_origin(file).unwrap_or(SocketOrigin::Outside)
     }
 
-    fn find_owner(&self, file: &OwnedFd) -> Result<SocketOwner> {
+    fn find_origin(&self, file: &OwnedFd) -> Result<SocketOrigin> {
         let file = SocketFile::from_fd(file)?;
         if self.own_network {
             let inside = cookies_bound_to(&open_sock_diag()?, &file)?;
             if !inside.is_empty() {
-                return Ok(SocketOwner::Ours);
+                return Ok(SocketOrigin::Inside);
             }
         }
         let _one_at_a_time = BoundSocketsLock::new(&self.cookie_file)?;
         let outside = cookies_bound_to(self.outer_netlink()?, &file)?;
         if outside.is_empty() {
-            return Ok(SocketOwner::Unbound);
+            return Ok(SocketOrigin::Unbound);
         }
         let recorded = if self.own_network { Vec::new() } else { self.recorded_cookies()? };
         // A file is bound once. Other sockets listed with it are accepted connections, which are never bound.
         let ours = outside.iter().any(|number| recorded.contains(number));
-        Ok(if ours { SocketOwner::Ours } else { SocketOwner::Others })
+        Ok(if ours { SocketOrigin::Inside } else { SocketOrigin::Outside })
     }
 
     /// Records that a process of the cell is about to bind `socket`.
@@ -218,7 +218,7 @@ const UDIAG_SHOW_VFS: u32 = 2;
 /// The maximum number of answers of the kernel.
 const MAX_ANSWERS: usize = 1 << 16;
 
-/// Calls `hear` with every unix socket.
+/// Calls `each` with every unix socket.
 fn for_each_unix_socket(diag_socket: &OwnedFd, mut each: impl FnMut(ListedSocket)) -> Result<()> {
     let mut bytes = vec![0; 32 << 10];
     // Discards the rest of an unfinished earlier answer.
@@ -309,16 +309,16 @@ mod tests {
         let sockets = BoundSockets::new(false).unwrap();
         let listener = UnixListener::bind(&own).unwrap();
         let _theirs = UnixListener::bind(&other).unwrap();
-        assert_eq!(sockets.owner(&named(&own)), SocketOwner::Others);
+        assert_eq!(sockets.origin(&named(&own)), SocketOrigin::Outside);
         let listener = OwnedFd::from(listener);
         sockets.record_bind(&listener);
-        assert_eq!(sockets.owner(&named(&own)), SocketOwner::Ours);
-        assert_eq!(sockets.owner(&named(&other)), SocketOwner::Others);
+        assert_eq!(sockets.origin(&named(&own)), SocketOrigin::Inside);
+        assert_eq!(sockets.origin(&named(&other)), SocketOrigin::Outside);
         // Another name of the same file.
         std::fs::hard_link(&own, place.path().join("link")).unwrap();
-        assert_eq!(sockets.owner(&named(&place.path().join("link"))), SocketOwner::Ours);
+        assert_eq!(sockets.origin(&named(&place.path().join("link"))), SocketOrigin::Inside);
         drop(listener);
-        assert_eq!(sockets.owner(&named(&own)), SocketOwner::Unbound);
+        assert_eq!(sockets.origin(&named(&own)), SocketOrigin::Unbound);
     }
 
     #[test]
