@@ -11,12 +11,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use memchr::memchr_iter;
+use runtime::rules::{RuleLayer, RuleSet};
+use runtime::shell::ScriptWord;
+use runtime::wire::{Dialect, ParsedCall};
+use runtime::{Cx, Intent, Lane, Permit, ToolError, ToolHandler, ToolOutput, Toolgate, json};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate::rules::{RuleLayer, RuleSet};
-use toolgate::shell::ScriptWord;
-use toolgate::wire::{Dialect, ParsedCall};
-use toolgate::{Cx, Intent, Lane, Permit, ToolError, ToolHandler, ToolOutput, Toolgate, json};
 
 fn main() {
     println!("| work | us | peer | ratio |\n|---|--:|--:|--:|");
@@ -310,7 +310,7 @@ fn many(runtime: &tokio::runtime::Runtime) {
                 let mut calls = toolgate.call_runtime();
                 for n in 0..CALLS {
                     calls
-                        .start(toolgate::ToolCall::function(n.to_string(), "yields", "{}"))
+                        .start(runtime::ToolCall::function(n.to_string(), "yields", "{}"))
                         .expect("ids differ");
                 }
                 grew = resident().saturating_sub(before).max(grew);

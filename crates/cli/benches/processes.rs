@@ -10,7 +10,7 @@ use exec::fs::ConfinedFs;
 use exec::process::{PtySize, Stdio};
 use exec::session::{ProcessSession, SessionOrigin, SessionTable, SharedProcesses};
 use exec::shell::ShellCommands;
-use toolgate::{
+use runtime::{
     CancellationToken, DenyRead, EnvironmentPolicy, Gate, InstalledShell, Intent, Permit, ReadRoot,
     ReadScope, SandboxPolicy, Spill, ToolCall, Toolgate, Verdict, json,
 };
@@ -22,7 +22,7 @@ use timing::{median_times, print_row, run_bare, time_spreads};
 const GIB: usize = 1 << 30;
 
 fn main() {
-    toolgate::init();
+    runtime::init();
     exec::process::raise_open_files();
     println!("| work | us | peer | ratio |\n|---|--:|--:|--:|");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");

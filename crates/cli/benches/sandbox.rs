@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use runtime::{CancellationToken, Confinement, SandboxPolicy, ToolCall, Toolgate, json};
 use tokio::runtime::Runtime;
-use toolgate::{CancellationToken, Confinement, SandboxPolicy, ToolCall, Toolgate, json};
 
 mod timing;
 
@@ -38,7 +38,7 @@ const BWRAP: &[&str] = &[
 ];
 
 fn main() {
-    toolgate::init();
+    runtime::init();
     println!("| work | us | peer | ratio |\n|---|--:|--:|--:|");
     let runtime = Runtime::new().expect("a runtime can be made");
     let _inside = runtime.enter();

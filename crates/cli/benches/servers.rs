@@ -19,10 +19,10 @@ use std::time::{Duration, Instant};
 
 use rmcp::model::{CallToolRequestParams, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService};
+use runtime::mcp::{CallApproval, McpClientDeps, McpServerConfig, McpServers, ServerTransport};
+use runtime::{ConfinedServerProgram, ToolSource, Toolgate, json};
 use tokio::net::unix::pipe;
 use tokio::runtime::Runtime;
-use toolgate::mcp::{CallApproval, McpClientDeps, McpServerConfig, McpServers, ServerTransport};
-use toolgate::{ConfinedServerProgram, ToolSource, Toolgate, json};
 
 const SERVER: &str = env!("CARGO_BIN_EXE_toolgate");
 const ROUNDS: usize = 2_000;
@@ -114,7 +114,7 @@ fn in_pipe() -> Vec<Duration> {
 }
 
 /// A call to a tool that does almost nothing.
-fn plan() -> toolgate::Value {
+fn plan() -> runtime::Value {
     json!({"steps": [{"description": "measure", "status": "pending"}]})
 }
 

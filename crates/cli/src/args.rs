@@ -11,7 +11,7 @@ mod serve;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use toolgate::wire::Dialect;
+use runtime::wire::Dialect;
 
 pub(crate) use self::acp::AcpArgs;
 pub(crate) use self::log::{LogArgs, LogCommand, LogVerifyArgs, StatsArgs};

@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use runtime::{ApprovalQuestion, Approver, BoxFuture, CallId, ReviewDecision};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::termios::{self, OptionalActions, QueueSelector, Termios};
 use tokio::sync::oneshot;
-use toolgate::{ApprovalQuestion, Approver, BoxFuture, CallId, ReviewDecision};
 
 use session::approval::{
     ApprovalAnswer, ApprovalDialogue, DialogueOutcome, PromptScope, ScreenSize, render_question,

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use runtime::BoxFuture;
+use runtime::mcp::{Elicitation, ElicitationAnswer, ElicitationKind, Elicitor};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::termios::{self, QueueSelector};
 use serde_json::{Map, Value, json};
 use tokio::sync::{OwnedMutexGuard, oneshot};
-use toolgate::BoxFuture;
-use toolgate::mcp::{Elicitation, ElicitationAnswer, ElicitationKind, Elicitor};
 
 use crate::terminal_approver::{TerminalApprover, terminal_lock};
 use session::approval::quote_lines;

@@ -232,7 +232,7 @@ fn alias() -> Option<String> {
     let text = fs::read_to_string("/etc/hosts").ok()?;
     let local = text.lines().filter(|line| line.starts_with("127."));
     let mut names = local.flat_map(|line| line.split_whitespace().skip(1).map(str::to_owned));
-    names.find(|name| !name.starts_with("localhost") && name.parse::<toolgate::HostPattern>().is_ok())
+    names.find(|name| !name.starts_with("localhost") && name.parse::<runtime::HostPattern>().is_ok())
 }
 
 #[test]

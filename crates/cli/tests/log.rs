@@ -264,7 +264,7 @@ fn nothing_in_a_journal_reaches_a_screen_or_a_page_raw() {
         OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"seq\":20,\x1b[2J").unwrap();
         for args in [&["log"][..], &["log", "last"], &["log", "verify"], &["stats"]] {
             let ran = desk.run(args);
-            let raw = |letter: char| toolgate::is_invisible(letter);
+            let raw = |letter: char| runtime::is_invisible(letter);
             assert_eq!(
                 (ran.code, ran.out.find(raw), ran.err.find(raw)),
                 (Some(0), None, None),
@@ -274,7 +274,7 @@ fn nothing_in_a_journal_reaches_a_screen_or_a_page_raw() {
             assert!(ran.out.len() < 200_000, "{args:?}: {}", ran.out.len());
         }
         let page = desk.run(&["log", "last", "--html", "-"]).out;
-        assert_eq!(page.find(toolgate::is_invisible), None);
+        assert_eq!(page.find(runtime::is_invisible), None);
         assert!(page.len() < 2_000_000, "{}", page.len());
         well_formed(&page);
     }

@@ -12,10 +12,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use insta::assert_snapshot;
+use runtime::rules::{RuleLayer, RuleSet};
 use serde_json::{Value, json};
 use support::{CommandRun, TestHome};
 use testkit::TestWorkspace;
-use toolgate::rules::{RuleLayer, RuleSet};
 
 struct PolicyFixture {
     home: TestHome,

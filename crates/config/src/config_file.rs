@@ -6,11 +6,11 @@ use std::io::Read;
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
+use runtime::{EnvironmentPolicy, HostPattern, HostPatternFault};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde::Deserialize;
 use toml::Spanned;
-use toolgate::{EnvironmentPolicy, HostPattern, HostPatternFault};
 
 use super::hook::HookTable;
 use super::mcp_server::ServerTable;
@@ -229,7 +229,7 @@ impl ConfigFile {
         }
         for pattern in &self.content.files.deny_read {
             // Any home directory serves to validate a pattern.
-            toolgate::DenyRead::new([pattern.get_ref()], Some(Path::new("/home")))
+            runtime::DenyRead::new([pattern.get_ref()], Some(Path::new("/home")))
                 .map_err(|fault| self.fault_at(&pattern.span(), &fault.to_string()))?;
         }
         self.check_confinement()?;

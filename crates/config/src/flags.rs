@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use toolgate::HostPattern;
+use runtime::HostPattern;
 
 use crate::{ApprovalMode, ConfinementTier, NetworkMode, SandboxMode};
 

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use runtime::{CommandHook, EnvironmentPolicy, rules};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
-use toolgate::{CommandHook, EnvironmentPolicy, rules};
 
 use super::config_file::ConfigFile;
 use super::{SourcedValue, UserDirs};
@@ -43,7 +43,7 @@ pub struct HookSetting {
     pass: Vec<String>,
 }
 
-/// The time at which the hook runs, as a file spells it: [`toolgate::HookMoment`] in the engine.
+/// The time at which the hook runs, as a file spells it: [`runtime::HookMoment`] in the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum HookTiming {
@@ -165,16 +165,16 @@ impl SourcedValue<HookSetting> {
     pub fn to_command_hook(&self) -> CommandHook {
         let HookSetting { name, command, on, tools, timeout_ms, on_failure, pass } = self.value.clone();
         let moment = |on: &HookTiming| match on {
-            HookTiming::Before => toolgate::HookMoment::Before,
-            HookTiming::After => toolgate::HookMoment::After,
+            HookTiming::Before => runtime::HookMoment::Before,
+            HookTiming::After => runtime::HookMoment::After,
         };
         CommandHook {
             moments: on.iter().map(moment).collect(),
             tools,
             timeout: std::time::Duration::from_millis(timeout_ms),
             on_failure: match on_failure {
-                HookFailureAction::Deny => toolgate::HookFailurePolicy::Deny,
-                HookFailureAction::Ignore => toolgate::HookFailurePolicy::Ignore,
+                HookFailureAction::Deny => runtime::HookFailurePolicy::Deny,
+                HookFailureAction::Ignore => runtime::HookFailurePolicy::Ignore,
             },
             pass,
             from: self.source.to_string(),

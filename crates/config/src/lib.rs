@@ -20,8 +20,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use runtime::HostPattern;
 use serde::{Deserialize, Serialize};
-use toolgate::HostPattern;
 
 pub use listing::{ConfigRow, RowValue, to_toml};
 pub use load::{PROJECT_FILE, UserDirs, load, user_config_path};
@@ -324,7 +324,7 @@ pub enum CandidateState {
 
 impl Config {
     fn built_in() -> Self {
-        let limits = toolgate::CallLimits::default();
+        let limits = runtime::CallLimits::default();
         let timeout = u64::try_from(limits.call_timeout.as_millis()).unwrap_or(u64::MAX);
         Self {
             model: SourcedValue::built_in(None),
@@ -360,7 +360,7 @@ impl Config {
                 unix_sockets: Vec::new(),
                 tier: SourcedValue::built_in(ConfinementTier::Namespaces),
                 require: SourcedValue::built_in(ConfinementTier::Namespaces),
-                processes: SourcedValue::built_in(toolgate::CommandLimits::default().processes),
+                processes: SourcedValue::built_in(runtime::CommandLimits::default().processes),
                 memory_mb: SourcedValue::built_in(None),
                 file_size_mb: SourcedValue::built_in(None),
                 open_files: SourcedValue::built_in(None),

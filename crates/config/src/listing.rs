@@ -40,7 +40,7 @@ impl Config {
         let LimitSettings { output_tokens, call_timeout_ms, parallel } = &self.limits;
         let only_from = only.last().map(|last| last.source.clone());
         let chosen = self.tools.allowed_names().zip(only_from);
-        let built_in = toolgate::DEFAULT_DENY_READ.iter().filter(|_| deny_read_defaults.value);
+        let built_in = runtime::DEFAULT_DENY_READ.iter().filter(|_| deny_read_defaults.value);
         let built_in = built_in.map(|pattern| (json!(pattern), SettingSource::BuiltIn));
         let mut rows = vec![
             row("model", optional_value(&self.model)),

@@ -3,8 +3,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use runtime::HostPattern;
 use toml::Spanned;
-use toolgate::HostPattern;
 
 use super::config_file::{ConfigFile, ConfigSymlinks, ConfigTables};
 use super::hook::HookTable;

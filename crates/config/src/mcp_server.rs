@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use runtime::mcp::{STARTUP_TIMEOUT, TOOL_TIMEOUT};
+use runtime::{EnvironmentPolicy, HostLocality};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
-use toolgate::mcp::{STARTUP_TIMEOUT, TOOL_TIMEOUT};
-use toolgate::{EnvironmentPolicy, HostLocality};
 
 use super::config_file::ConfigFile;
 use super::{NetworkMode, SandboxMode, SourcedValue, UserDirs};

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use toolgate::rules::RuleLayer;
+use runtime::rules::RuleLayer;
 
 use super::load::{FileOwner, UserDirs, paths_at_or_above};
 

@@ -1,8 +1,8 @@
 //! Tool forms that the configuration chooses for a model: for all models in `[tools]`, for some in `[models.NAME]`.
 
+use runtime::{ApplyPatchToolType, ShellType};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
-use toolgate::{ApplyPatchToolType, ShellType};
 
 use super::config_file::ConfigFile;
 use super::{Config, SourcedValue};

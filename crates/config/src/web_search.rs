@@ -3,10 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use runtime::{EnvironmentPolicy, HostPattern};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use toolgate::{EnvironmentPolicy, HostPattern};
 
 use super::HostedSearchMode;
 use super::config_file::ConfigFile;
@@ -129,7 +129,7 @@ impl WebSearchTable {
 
     /// Returns the server and the tool that answer searches.
     pub fn server_tool(&self) -> Option<(&str, &str)> {
-        self.tool.as_deref().and_then(toolgate::mcp::by_path)
+        self.tool.as_deref().and_then(runtime::mcp::by_path)
     }
 
     /// Returns the first error in the table, if any.

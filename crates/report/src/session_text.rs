@@ -5,7 +5,7 @@ use journal::{
     EventTime, JournalEnding, JournalEntry, McpToolRef, RecordedAnswer, RecordedVerdict, RequestUsage,
     SessionSettings, SessionTimeline, TimelineCall, TimelineEvent, TimelineEventKind, TimelineQuestion,
 };
-use toolgate::wire::{TranscriptItem, transcript_items};
+use runtime::wire::{TranscriptItem, transcript_items};
 
 use super::text_layout::TextLayout;
 use crate::format_amount;

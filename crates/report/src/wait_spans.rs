@@ -1,7 +1,7 @@
 //! Waiting times of a session: the intervals in which the model, the user or the tools were waited for.
 
 use agent::RequestUserInput;
-use toolgate::ToolHandler;
+use runtime::ToolHandler;
 
 use journal::{EventTime, JournalEntry, SessionTimeline, TimelineAnswer, TimelineCall, TimelineEventKind};
 

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rpc::protocol::ContentItem;
-use toolgate::{OutputImage, OutputItem};
+use runtime::{OutputImage, OutputItem};
 
 /// The MIME types of pictures that models read.
 const IMAGE_MIME_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use runtime::ProcessUsage;
 use serde_json::{Value, json};
-use toolgate::ProcessUsage;
 
 /// Returns the resources that a process used.
 pub fn usage_json(usage: ProcessUsage) -> Value {

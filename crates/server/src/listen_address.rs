@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use toolgate::{HostLocality, LOCALHOST};
+use runtime::{HostLocality, LOCALHOST};
 
 use config::OperationFault;
 

@@ -8,7 +8,7 @@ use agent::{
     CloseAgent, GetContextRemaining, GetMemory, ListAgents, ListMemories, Remember, RequestUserInput,
     ResumeAgent, SendInput, SpawnAgent, WaitForAgents,
 };
-use toolgate::{AnyTool, ToolHandler, ToolSource, mcp};
+use runtime::{AnyTool, ToolHandler, ToolSource, mcp};
 
 /// Tools of a session with a model.
 const SESSION_TOOLS: [&str; 5] =

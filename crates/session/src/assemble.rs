@@ -10,8 +10,8 @@ use agent::{
     TurnChangesFn, TurnLimits, UserPrompter, WaitForAgents,
 };
 use journal::SessionId;
-use toolgate::mcp::{McpClientDeps, McpServers};
-use toolgate::{CallObserver, Hook, ToolHandler, Toolgate};
+use runtime::mcp::{McpClientDeps, McpServers};
+use runtime::{CallObserver, Hook, ToolHandler, Toolgate};
 
 use crate::choose_model::ChosenModel;
 use crate::compose::ComposedTools;
@@ -45,6 +45,25 @@ pub struct SessionSpec {
     pub mcp_deps: McpClientDeps,
     /// The agents that the model may start; `None` if it may start none.
     pub agents: Option<Arc<SessionAgents>>,
+}
+
+impl SessionSpec {
+    /// Returns the parts of a new session with default limits, that observes, asks and resumes nothing.
+    pub fn new(composed: ComposedTools, dirs: UserDirs, model: Option<ChosenModel>) -> Self {
+        Self {
+            composed,
+            dirs,
+            model,
+            new_id: SessionId::new(),
+            resume: None,
+            limits: TurnLimits::default(),
+            instructions: None,
+            observer: Arc::new(()),
+            prompter: None,
+            mcp_deps: McpClientDeps::default(),
+            agents: None,
+        }
+    }
 }
 
 /// An assembled session.

@@ -1,6 +1,6 @@
 //! Summarizes a tool call on one line.
 
-use toolgate::{ToolCall, ToolPayload, Value};
+use runtime::{ToolCall, ToolPayload, Value};
 
 use terminal::to_one_line;
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agent::{ModelBackend, ModelEndpoint, ScriptedBackend, ScriptedTurn};
-use toolgate::wire::{Dialect, ReasoningMode};
+use runtime::wire::{Dialect, ReasoningMode};
 
 use crate::compose::ToolFormApi;
 use config::OperationFault;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use agent::WebSearchTool;
 use exec::spill::Spill;
-use toolgate::mcp::{self, McpClientDeps, McpServers};
-use toolgate::rules::{NewRule, RuleLayer, RulePath, RuleSet, concerns_tool};
-use toolgate::wire::{ApiCompat, FreeformDeclaration, IntegerSpelling};
-use toolgate::{
+use runtime::mcp::{self, McpClientDeps, McpServers};
+use runtime::rules::{NewRule, RuleLayer, RulePath, RuleSet, concerns_tool};
+use runtime::wire::{ApiCompat, FreeformDeclaration, IntegerSpelling};
+use runtime::{
     ApplyPatchToolType, ApprovalPolicy, Approver, BuildFault, CallLimits, CallObserver, Confinement,
     EnvironmentPolicy, ErrorHints, Hook, ImageSettings, InheritScope, InstalledShell, ModelFamily,
     RegistryFault, Rulebook, SandboxPolicy, ShellType, ToolHandler, ToolSource, Toolgate, ToolgateBuilder,
@@ -293,13 +293,13 @@ impl ComposedTools {
     }
 
     /// Uses decisions at least as strict as those of `gate`.
-    pub(crate) fn inheriting_gate(mut self, gate: toolgate::Gate) -> Self {
+    pub(crate) fn inheriting_gate(mut self, gate: runtime::Gate) -> Self {
         self.builder = self.builder.inherit_gate(gate);
         self
     }
 
     /// Starts processes through a spawner that other sessions share.
-    pub fn with_processes(mut self, processes: Arc<toolgate::SharedProcesses>) -> Self {
+    pub fn with_processes(mut self, processes: Arc<runtime::SharedProcesses>) -> Self {
         self.builder = self.builder.processes(processes);
         self
     }
@@ -405,7 +405,7 @@ impl ComposedTools {
     }
 
     /// Builds the sandbox alone, without tools.
-    pub fn build_sandbox(self) -> Result<toolgate::CommandSandbox, OperationFault> {
+    pub fn build_sandbox(self) -> Result<runtime::CommandSandbox, OperationFault> {
         self.warn_of_home();
         self.builder.build_sandbox().map_err(|fault| match fault {
             BuildFault::Scratch(_) => OperationFault::unconfined(fault.to_string()),

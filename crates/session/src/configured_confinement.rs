@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use toolgate::{CommandLimits, Confinement, HostRules, MinimumTier, NetworkPolicy, Tier};
+use runtime::{CommandLimits, Confinement, HostRules, MinimumTier, NetworkPolicy, Tier};
 
 use config::{Config, UserDirs};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
-use toolgate::{CallEvent, CallId, CallObserver, ToolNotice};
+use runtime::{CallEvent, CallId, CallObserver, ToolNotice};
 
 /// Warnings that were printed: each is printed once per process, however many sessions it has.
 static PRINTED_WARNINGS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());

@@ -1,14 +1,10 @@
 //! Explains the verdict on a call as words and as JSON, without running it.
 
+use runtime::{ClassifiedCommand, CommandAnalysis, CommandRisk, Gate, ToolCall, Toolgate, Verdict};
 use serde_json::{Value, json};
-use toolgate::{ClassifiedCommand, CommandAnalysis, CommandRisk, Gate, ToolCall, Toolgate, Verdict};
 
 /// Returns the verdict on a call as JSON.
-pub fn explain_call(
-    toolgate: &Toolgate,
-    name: &str,
-    arguments: String,
-) -> Result<Value, toolgate::ToolError> {
+pub fn explain_call(toolgate: &Toolgate, name: &str, arguments: String) -> Result<Value, runtime::ToolError> {
     let (gate, working_dir) = (toolgate.router().gate(), toolgate.router().working_dir());
     let tool = toolgate.router().registry().find(name)?;
     let attempt = tool.plan(&ToolCall::function("explain", name, arguments), working_dir)?;
@@ -54,11 +50,11 @@ pub fn verdict_json(gate: &Gate, tool: &str, verdict: &Verdict, analysis: Option
     };
     let parts = analysis.map(|account| account.commands.iter().map(part_json).collect::<Vec<_>>());
     let undecided = analysis.map(|analysis| {
-        let doubt = |doubt: &toolgate::shell::UndecidedPart| json!({ "text": doubt.text, "why": doubt.why });
+        let doubt = |doubt: &runtime::shell::UndecidedPart| json!({ "text": doubt.text, "why": doubt.why });
         analysis.undecided.iter().map(doubt).collect::<Vec<_>>()
     });
     let sets = analysis.map(|analysis| {
-        let set = |(name, value, why): &(String, toolgate::shell::ScriptWord, Option<&str>)| json!({ "name": name, "value": value.to_string(), "dangerous": why });
+        let set = |(name, value, why): &(String, runtime::shell::ScriptWord, Option<&str>)| json!({ "name": name, "value": value.to_string(), "dangerous": why });
         analysis.assignments.iter().map(set).collect::<Vec<_>>()
     });
     json!({
@@ -92,7 +88,7 @@ fn part_json(part: &ClassifiedCommand) -> Value {
         "fed": part.command.has_piped_input,
         "class": class.replace(' ', "_"),
         "why": why,
-        "decision": part.decision().map(toolgate::rules::RuleDecision::as_str),
+        "decision": part.decision().map(runtime::rules::RuleDecision::as_str),
         "rules": rules,
         "not_covered": part.uncovered_word().map(|(_, word)| word),
         "program": program.map(|program| program.path.display().to_string()),

@@ -5,8 +5,8 @@ use std::iter::successors;
 
 use exec::process::SpawnFault;
 use exec::sandbox::SetupFix;
-use toolgate::mcp::AuthFault;
-use toolgate::{
+use runtime::mcp::AuthFault;
+use runtime::{
     Denial, ErrorHints, NotAskedReason, PrivateDirectory, ResourceExcess, SandboxFault, WeakerEnforcement,
 };
 
@@ -98,7 +98,7 @@ fn spawn_hint(fault: &SpawnFault) -> Option<String> {
         }
         SpawnFault::Unconfined { fix, weaker, .. } => {
             let mut hints: Vec<String> = fix.and_then(setup_hint).into_iter().collect();
-            if let Some(tier) = weaker.map(toolgate::Tier::as_str) {
+            if let Some(tier) = weaker.map(runtime::Tier::as_str) {
                 hints.push(format!(
                     "`--require {tier}`, or `confinement.require = \"{tier}\"` in the user's own configuration, runs commands \
                      without: they can then read secrets and change git hooks"
@@ -126,8 +126,8 @@ pub fn setup_hint(fix: SetupFix) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use toolgate::mcp::AuthRejection;
-    use toolgate::{NetworkPolicy, Tier, ToolError};
+    use runtime::mcp::AuthRejection;
+    use runtime::{NetworkPolicy, Tier, ToolError};
 
     use super::*;
 

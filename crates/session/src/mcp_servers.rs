@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use private_files::AtomicFile;
-use toolgate::mcp::{
+use runtime::mcp::{
     self, CallApproval, DefinitionPins, HttpTransport, LaunchFault, LaunchedServer, McpClientDeps,
     McpServerConfig, McpServers, OAuthClientId, OAuthConfig, ServerEvent, ServerLauncher, ServerObserver,
     ServerTransport, TokenStore,
 };
-use toolgate::rules::RulePath;
-use toolgate::{
+use runtime::rules::RulePath;
+use runtime::{
     BoxFuture, ConfinedServerProgram, Confinement, EnvironmentPolicy, HostRules, NetworkPolicy,
     SandboxPolicy, SharedProcesses,
 };

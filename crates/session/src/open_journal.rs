@@ -8,8 +8,8 @@ use journal::{
     Journal, JournalEntry, JournalFault, Redactor, ReopenedJournal, SessionId, SessionSettings,
     SessionTimeline,
 };
-use toolgate::is_secret_name;
-use toolgate::wire::Dialect;
+use runtime::is_secret_name;
+use runtime::wire::Dialect;
 
 use crate::choose_model::ChosenModel;
 use crate::compose::ComposedTools;

@@ -6,8 +6,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use agent::INSTRUCTIONS;
-use toolgate::fs::{ConfinedFs, FileKind};
-use toolgate::{Gate, Intent, Verdict};
+use runtime::fs::{ConfinedFs, FileKind};
+use runtime::{Gate, Intent, Verdict};
 
 /// The file name.
 const FILE_NAME: &str = "AGENTS.md";
@@ -35,7 +35,7 @@ fn candidate_files(cwd: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for above in cwd.ancestors() {
         files.push(above.join(FILE_NAME));
-        if toolgate::fs::canonicalize(&above.join(".git")).is_ok() {
+        if runtime::fs::canonicalize(&above.join(".git")).is_ok() {
             files.reverse();
             return files;
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use exec::spill::Spill;
-use toolgate::{CallId, OverflowStore};
+use runtime::{CallId, OverflowStore};
 
 /// The session's spill directory, as the engine's store.
 pub(crate) struct SpillStore(pub Arc<Spill>);

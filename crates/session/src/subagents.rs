@@ -11,8 +11,8 @@ use agent::{
 };
 use journal::{JournalEntry, SessionId};
 use parking_lot::Mutex;
-use toolgate::mcp::McpClientDeps;
-use toolgate::{
+use runtime::mcp::McpClientDeps;
+use runtime::{
     ApprovalQuestion, Approver, BoxFuture, CallId, ErrorHints, Gate, ReviewDecision, SandboxPolicy,
     SharedProcesses, Spill, ToolSource,
 };

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use toolgate::{Toolgate, TurnDiff, TurnDiffTracker};
+use runtime::{Toolgate, TurnDiff, TurnDiffTracker};
 
 /// Tracks the turns of a session, and stores the diff of the last one.
 pub struct TurnDiffRecorder {

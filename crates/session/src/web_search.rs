@@ -9,12 +9,12 @@ use std::time::Duration;
 use agent::{SearchEndpoint, SearchHit, SearchProvider, SearchQuery, WebSearchTool, parse_search_hits};
 use exec::run_to_end::find_program;
 use exec::session::ProcessExit;
-use serde_json::{Map, Value, json};
-use toolgate::rules::{PolicyRule, RuleDecision, RuleLayer, RuleSubject};
-use toolgate::{
+use runtime::rules::{PolicyRule, RuleDecision, RuleLayer, RuleSubject};
+use runtime::{
     AnyTool, BoxFuture, Confinement, EnvironmentPolicy, HostRules, NetworkPolicy, SandboxPolicy, ToolCall,
     ToolError, ToolHandler, ToolSource, Toolgate, ToolgateBuilder, mcp,
 };
+use serde_json::{Map, Value, json};
 
 use config::OperationFault;
 use config::{Config, HostedSearchMode, SearchApproval, SettingSource, SourcedValue, WebSearchTable};
@@ -159,7 +159,7 @@ struct SearchByServer {
 impl SearchByServer {
     fn new(server: &str, tool: &str, table: &WebSearchTable) -> Result<Self, String> {
         let offered_tool =
-            toolgate::erase(WebSearchTool(Arc::new(ServerSideSearch))).map_err(|fault| fault.to_string())?;
+            runtime::erase(WebSearchTool(Arc::new(ServerSideSearch))).map_err(|fault| fault.to_string())?;
         let query = table.query_argument.clone().unwrap_or_else(|| "query".to_owned());
         Ok(Self {
             offered_tool,

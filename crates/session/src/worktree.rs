@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agent::WorktreeDiff;
 use exec::run_to_end::OneShotOutput;
-use toolgate::{Gate, Intent, InternalCommand, SandboxPolicy, SharedProcesses, Spill, Verdict};
+use runtime::{Gate, Intent, InternalCommand, SandboxPolicy, SharedProcesses, Spill, Verdict};
 
 use crate::worktree_lock::WorktreeLock;
 

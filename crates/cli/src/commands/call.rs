@@ -6,13 +6,13 @@ use std::sync::Arc;
 use agent::WebSearchTool;
 use base64::Engine;
 use parking_lot::Mutex;
-use serde_json::{Value, json};
-use tokio::signal::unix::{SignalKind, signal};
-use toolgate::mcp::{self, McpClientDeps};
-use toolgate::{
+use runtime::mcp::{self, McpClientDeps};
+use runtime::{
     Approver, CallEvent, CallId, CallObserver, CancellationToken, Lane, OutputItem, ToolCall, ToolErrorKind,
     ToolHandler, ToolNotice, ToolOutput, Toolgate,
 };
+use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::{CallArgs, OutputFormat};
 use crate::exit_status::{INTERRUPTED, TERMINATED, USAGE};

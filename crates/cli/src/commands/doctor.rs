@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use exec::sandbox::{MachineSupport, Scratch};
+use runtime::{BuildFault, CommandSandbox};
 use serde_json::{Value, json};
-use toolgate::{BuildFault, CommandSandbox};
 
 use crate::args::DoctorArgs;
 use config::OperationFault;

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use exec::this_machine::ThisMachine;
-use serde_json::json;
-use toolgate::patch::{
+use runtime::patch::{
     self, CommitMilestone, DiskTree, MatchPass, PatchPlan, PatchTextFormat, RecoveredCommit, RecoveryOutcome,
 };
-use toolgate::{MachineLookup, host_file_by_name};
+use runtime::{MachineLookup, host_file_by_name};
+use serde_json::json;
 
 use crate::args::{self, PatchFormat};
 use config::OperationFault;

@@ -4,10 +4,10 @@ use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use config::OperationFault;
+use runtime::ToolMetrics;
 use server::pipe::{self, PipeSettings};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
-use toolgate::ToolMetrics;
 
 use crate::args::PipeArgs;
 use crate::exit_status::INTERRUPTED;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use config::{OperationFault, UserDirs};
-use toolgate::Approver;
+use runtime::Approver;
 
 use crate::args::RunArgs;
 use crate::run_session::{RunInputs, run_session};

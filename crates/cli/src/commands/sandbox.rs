@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use exec::process::{ConfinementReport, LaunchStep, PtySize, SpawnFault};
 use exec::session::{OutputStreaming, ProcessSession, Pump, SessionStage};
+use runtime::{CommandSandbox, Denial, SandboxFault};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
-use toolgate::{CommandSandbox, Denial, SandboxFault};
 
 use crate::args::SandboxArgs;
 use crate::exit_status::UNCONFINED;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use agent::{ScriptedBackend, ScriptedModelServer as Server};
 use parking_lot::Mutex;
+use runtime::wire::Dialect;
 use serde_json::{Value, json};
-use toolgate::wire::Dialect;
 
 use crate::args::ScriptServerArgs;
 use config::OperationFault;

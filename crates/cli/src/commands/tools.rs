@@ -4,10 +4,10 @@ use std::fmt::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use runtime::mcp::{self, McpClientDeps};
+use runtime::wire::{ApiCompat, Dialect, mcp_tools};
+use runtime::{JsonSchema, ToolCall, ToolSpec, Toolgate};
 use serde_json::Value;
-use toolgate::mcp::{self, McpClientDeps};
-use toolgate::wire::{ApiCompat, Dialect, mcp_tools};
-use toolgate::{JsonSchema, ToolCall, ToolSpec, Toolgate};
 
 use crate::args::{ToolsArgs, ToolsWire};
 use config::OperationFault;
@@ -177,8 +177,8 @@ fn spec_description(spec: &ToolSpec) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use runtime::{FunctionSpec, StrictMode};
     use serde_json::json;
-    use toolgate::{FunctionSpec, StrictMode};
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! Writes the events of a run as JSON lines. docs/run.md documents them all.
 
 use agent::{SessionEvent, SessionObserver, TurnEnd};
+use runtime::{CallEvent, CallId, CallObserver, OutputItem, ToolCall, ToolNotice, ToolOutput, ToolPayload};
 use serde_json::{Value, json};
-use toolgate::{CallEvent, CallId, CallObserver, OutputItem, ToolCall, ToolNotice, ToolOutput, ToolPayload};
 
 use super::SessionView;
 use server::event_json::millis_json;
@@ -74,7 +74,7 @@ fn answer_json(call: &ToolCall, output: &ToolOutput) -> Value {
     let pictures = output.items.iter().filter(|item| matches!(item, OutputItem::Image(_))).count();
     let mut line = json!({
         "type": "answer", "call_id": call.id.as_str(), "tool": call.name, "success": output.success,
-        "error": output.facts.error.map(toolgate::ToolErrorKind::as_str),
+        "error": output.facts.error.map(runtime::ToolErrorKind::as_str),
         "elapsed_ms": output.facts.duration.map(millis_json), "text": output.joined_text(), "pictures": pictures,
     });
     if let Some(enforcement) = &output.facts.enforcement {

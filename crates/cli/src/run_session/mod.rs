@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use agent::{SessionObserver, TurnEnd, UserPrompter};
 use parking_lot::Mutex;
-use toolgate::mcp::McpClientDeps;
-use toolgate::{Approver, CallObserver, OutputImage};
+use runtime::mcp::McpClientDeps;
+use runtime::{Approver, CallObserver, OutputImage};
 
 use crate::args::RunArgs;
 use crate::terminal_approver::TerminalApprover;
@@ -74,7 +74,7 @@ pub(crate) fn run_session(args: &RunArgs, inputs: RunInputs) -> Result<ExitCode,
     let name = chosen.name.clone();
     let user_questions = Arc::new(UserQuestions::new(&view));
     let is_interactive = terminal.is_some() && std::io::stdin().is_terminal();
-    let processes = Arc::<toolgate::SharedProcesses>::default();
+    let processes = Arc::<runtime::SharedProcesses>::default();
     let mut composed = composed
         .with_observer(Arc::clone(&view) as Arc<dyn CallObserver>)
         .with_processes(Arc::clone(&processes));
@@ -175,7 +175,7 @@ fn build_subagents(
     dirs: &UserDirs,
     chosen: &ChosenModel,
     approver: Option<Arc<dyn Approver>>,
-    processes: &toolgate::SharedProcesses,
+    processes: &runtime::SharedProcesses,
 ) -> Arc<SubagentSessions> {
     Arc::new(SubagentSessions {
         place: args.place.clone(),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agent::{AgentSession, SessionHandle, TurnEnd};
+use runtime::{OutputImage, Toolgate};
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
-use toolgate::{OutputImage, Toolgate};
 
 use super::SessionView;
 use super::line_editor::{self, TypedInput, TypedLines};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use agent::SessionHandle;
-use toolgate::{Toolgate, json};
+use runtime::{Toolgate, json};
 
 use config::OperationFault;
 use report::replay::{reverse_diff, split_undoable};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use agent::{UserPrompter, UserQuestion};
 use parking_lot::Mutex;
+use runtime::BoxFuture;
 use tokio::sync::oneshot;
-use toolgate::BoxFuture;
 
 use super::SessionView;
 use terminal::{FAINT, NAME, to_one_line};

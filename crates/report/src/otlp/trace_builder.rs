@@ -6,7 +6,7 @@ use journal::{
     EventTime, JournalEnding, JournalEntry, JournalFault, MAX_TIMELINE_LINES, RequestUsage, SessionSettings,
     SessionTimeline, TextBudget, TimelineCall, TimelineEvent, TimelineEventKind,
 };
-use toolgate::wire::Dialect;
+use runtime::wire::Dialect;
 
 use super::span::{SESSION_LINE, SpanWork, TraceCall, TraceModel, TraceSettings, TraceSpan};
 

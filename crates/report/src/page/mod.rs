@@ -9,9 +9,9 @@ use std::path::Path;
 
 use base64::Engine as _;
 use journal::{JournalEntry, SessionTimeline, TimelineCall, TimelineEvent, TimelineEventKind};
+use runtime::wire::{TranscriptItem, transcript_items};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use sha2::{Digest, Sha256};
-use toolgate::wire::{TranscriptItem, transcript_items};
 
 use self::html::HtmlWriter;
 use crate::format_amount;

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use agent::recorded_tool_call;
 use config::{ApprovalMode, OperationFault, SandboxMode};
 use journal::{JournalEntry, SessionTimeline};
-use serde_json::{Value, json};
-use session::call_title::title;
-use terminal::{FAINT, NAME, to_one_line};
-use toolgate::{
+use runtime::{
     ApprovalQuestion, Approver, BoxFuture, CallId, CancellationToken, ReviewDecision, ToolCall,
     ToolErrorKind, ToolPayload, Toolgate,
 };
+use serde_json::{Value, json};
+use session::call_title::title;
+use terminal::{FAINT, NAME, to_one_line};
 
 use super::compare_answers::{AnswerDifference, first_difference};
 use super::diff_reversal::reverse_diff;

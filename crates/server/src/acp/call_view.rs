@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use runtime::patch::{self, EditAction, ParsedPatch};
+use runtime::{OutputItem, ToolCall, ToolOutput, ToolPayload, WorkingDir};
 use serde_json::{Value, json};
-use toolgate::patch::{self, EditAction, ParsedPatch};
-use toolgate::{OutputItem, ToolCall, ToolOutput, ToolPayload, WorkingDir};
 
 use super::protocol::{
     ContentBlock, ToolCallContent, ToolCallKind, ToolCallLocation, ToolCallStatus, ToolCallUpdate,

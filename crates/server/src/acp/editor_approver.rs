@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use rpc::{Peer, parse_params};
+use runtime::rules::NewRule;
+use runtime::{ApprovalQuestion, Approver, BoxFuture, CallId, Effect, ReviewDecision};
 use serde_json::{Value, json};
-use toolgate::rules::NewRule;
-use toolgate::{ApprovalQuestion, Approver, BoxFuture, CallId, Effect, ReviewDecision};
 
 use super::editor_updates::EditorUpdates;
 use super::protocol::{
@@ -175,7 +175,7 @@ fn deny_with_note(note: &str) -> ReviewDecision {
 
 #[cfg(test)]
 mod tests {
-    use toolgate::ApprovalPolicy;
+    use runtime::ApprovalPolicy;
 
     use super::*;
     use testkit::{question_for, script_intent as shell_script};

@@ -7,9 +7,9 @@ use std::time::Duration;
 use agent::{AgentSession, JournalRecorder, SessionHandle, TurnEnd};
 use parking_lot::Mutex;
 use rpc::{RpcErrorCode, RpcFault};
+use runtime::mcp::McpServers;
+use runtime::{CancellationToken, OutputImage, Toolgate};
 use serde_json::Value;
-use toolgate::mcp::McpServers;
-use toolgate::{CancellationToken, OutputImage, Toolgate};
 
 use super::editor_updates::EditorUpdates;
 use super::protocol::StopReason;

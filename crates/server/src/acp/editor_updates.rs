@@ -7,11 +7,11 @@ use std::sync::Arc;
 use agent::{SessionEvent, SessionObserver};
 use parking_lot::Mutex;
 use rpc::Peer;
-use serde_json::Value;
-use toolgate::{
+use runtime::{
     BoxFuture, CallEvent, CallId, CallObserver, Hook, HookResponse, PlannedCall, ToolCall, ToolNotice,
     ToolOutput,
 };
+use serde_json::Value;
 
 use super::call_view;
 use super::live_output::LiveOutputs;
@@ -194,7 +194,7 @@ impl CallObserver for EditorUpdates {
                 self.append_output(call, &format!("{text}\n"));
             }
             CallEvent::Notice(ToolNotice::PlanUpdated { steps, .. }) => {
-                let entry = |step: &toolgate::PlanStep| plan_entry(&step.description, step.status.as_str());
+                let entry = |step: &runtime::PlanStep| plan_entry(&step.description, step.status.as_str());
                 self.sender.enqueue(&SessionUpdate::Plan { entries: steps.iter().map(entry).collect() });
             }
             CallEvent::Notice(ToolNotice::WeakerSandbox { text, .. }) => self.send_remark(text),

@@ -5,7 +5,7 @@ use journal::{
     JournalEntry, JournalPlanStep, SessionTimeline, TimelineAnswer, TimelineEvent, TimelineEventKind,
 };
 use rpc::{RpcErrorCode, RpcFault};
-use toolgate::wire::AssistantTurn;
+use runtime::wire::AssistantTurn;
 
 use super::editor_session::EditorSession;
 use super::editor_updates::{EditorUpdates, plan_entry};

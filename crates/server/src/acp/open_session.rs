@@ -7,8 +7,8 @@ use agent::SessionObserver;
 use journal::SessionId;
 use parking_lot::Mutex;
 use rpc::{Peer, RpcErrorCode, RpcFault};
-use toolgate::mcp::McpClientDeps;
-use toolgate::{Approver, CallObserver, Hook};
+use runtime::mcp::McpClientDeps;
+use runtime::{Approver, CallObserver, Hook};
 
 use super::editor_approver::EditorApprover;
 use super::editor_session::EditorSession;

@@ -4,9 +4,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use toolgate::fs::{ConfinedFs, FileKind, FsError};
-use toolgate::patch::{self, FileChange, FileContent, MemoryTree, PatchPlan};
-use toolgate::{Gate, Intent, PlannedCall, Verdict, WorkingDir};
+use runtime::fs::{ConfinedFs, FileKind, FsError};
+use runtime::patch::{self, FileChange, FileContent, MemoryTree, PatchPlan};
+use runtime::{Gate, Intent, PlannedCall, Verdict, WorkingDir};
 
 use super::protocol::EditorFileDiff;
 

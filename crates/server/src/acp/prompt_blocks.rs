@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use toolgate::OutputImage;
+use runtime::OutputImage;
 
 use super::protocol::{ContentBlock, EmbeddedResource};
 use crate::content_conversion::decode_picture;

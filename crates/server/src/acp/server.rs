@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use exec::session::SharedProcesses;
 use parking_lot::Mutex;
 use rpc::{CancelNotification, IncomingRequest, Peer, RpcErrorCode, RpcFault, RpcHost, parse_params};
+use runtime::{BoxFuture, CancellationToken};
 use serde_json::{Value, json};
-use toolgate::{BoxFuture, CancellationToken};
 
 use super::AcpSettings;
 use super::editor_session::EditorSession;

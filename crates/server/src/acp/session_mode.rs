@@ -3,8 +3,8 @@
 //! A mode only tightens the configuration, and applies from the next call on.
 
 use parking_lot::Mutex;
+use runtime::{BoxFuture, Effect, Hook, HookDecision, HookResponse, Intent, PlannedCall, ToolOutput};
 use serde_json::{Value, json};
-use toolgate::{BoxFuture, Effect, Hook, HookDecision, HookResponse, Intent, PlannedCall, ToolOutput};
 
 /// A session mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! An approval question as an MCP elicitation form, and the decision from the client's answer.
 
 use ::mcp::serve::ClientInput;
+use runtime::{ApprovalQuestion, ReviewDecision};
 use serde_json::{Value, json};
-use toolgate::{ApprovalQuestion, ReviewDecision};
 
 use session::approval::{ApprovalAnswer, ApprovalChoice, approval_choices, render_plain};
 
@@ -95,7 +95,7 @@ impl ApprovalForm {
 
 #[cfg(test)]
 mod tests {
-    use toolgate::{ApprovalPolicy, Escalation};
+    use runtime::{ApprovalPolicy, Escalation};
 
     use super::*;
     use testkit::{question_for, script_intent};

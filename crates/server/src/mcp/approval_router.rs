@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use toolgate::{
+use runtime::{
     ApprovalQuestion, Approver, BoxFuture, CallEvent, CallId, CallObserver, ReviewDecision, ToolNotice,
 };
 

@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use runtime::ApprovalQuestion;
 use rustix::fs::Mode;
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::{AbortHandle, JoinSet};
-use toolgate::ApprovalQuestion;
 
 use super::pending_questions::PendingQuestions;
 use crate::approval_protocol::{FromTerminal, MAX_LINE_BYTES, ToTerminal};

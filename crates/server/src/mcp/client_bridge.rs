@@ -8,10 +8,10 @@ use ::mcp::serve::{
     BearerToken, CallStep, CallUpdate, CallingClient, ClientInput, ClientInputBatch, RunningCall,
 };
 use parking_lot::Mutex;
+use runtime::{BoxFuture, ToolCallRuntime, Toolgate};
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
-use toolgate::{BoxFuture, ToolCallRuntime, Toolgate};
 
 use super::approval_router::RegisteredCall;
 use super::tool_catalogue;
@@ -118,7 +118,7 @@ impl RunningCall for BridgedCall {
                 }
                 answer = self.runtime.next_answer() => {
                     let output = answer.map_or_else(
-                        || toolgate::ToolOutput::failure("the call was answered before"),
+                        || runtime::ToolOutput::failure("the call was answered before"),
                         |answer| answer.output,
                     );
                     CallStep::Done(tool_catalogue::reply_for_client(&self.tool, output))

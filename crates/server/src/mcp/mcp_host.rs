@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::mcp::serve::{HostCall, HostIdentity, HostTool, RunningCall, ToolHost};
-use tokio::time::Instant;
-use toolgate::{
+use runtime::{
     Approver, CallObserver, ToolCall, ToolCallRuntime, ToolRouter, ToolSource, Toolgate, Value,
     is_inside_configuration,
 };
+use tokio::time::Instant;
 
 use super::McpSettings;
 use super::approval_router::ApprovalRouter;

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ::mcp::serve::{HttpEndpoint, PATH, ServeFault, ToolHost, serve_http, serve_stdio};
-use toolgate::CancellationToken;
+use runtime::CancellationToken;
 
 use self::approval_router::ApprovalRouter;
 use self::approval_socket::ApprovalSocket;

@@ -4,8 +4,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use toolgate::mcp::McpServers;
-use toolgate::{AnyTool, BoxFuture, ToolCall, ToolError, ToolSource};
+use runtime::mcp::McpServers;
+use runtime::{AnyTool, BoxFuture, ToolCall, ToolError, ToolSource};
 
 use session::mcp_servers::needs_servers;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use runtime::{ApprovalQuestion, ReviewDecision};
 use tokio::sync::{oneshot, watch};
-use toolgate::{ApprovalQuestion, ReviewDecision};
 
 /// The pending questions, and the number of watching terminals.
 #[derive(Default)]

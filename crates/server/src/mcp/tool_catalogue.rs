@@ -5,9 +5,9 @@
 //! programs read.
 
 use ::mcp::serve::{HostReply, HostTool, ToolHints};
+use runtime::wire::mcp_tools;
+use runtime::{ToolOutput, ToolSpec};
 use serde_json::{Map, Value};
-use toolgate::wire::mcp_tools;
-use toolgate::{ToolOutput, ToolSpec};
 
 /// The catalogue entry of one tool.
 struct CatalogueRow {
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn every_tool_of_ours_has_a_row() {
-        let toolgate = toolgate::Toolgate::at("/").with_tools().build().unwrap();
+        let toolgate = runtime::Toolgate::at("/").with_tools().build().unwrap();
         let callable = toolgate.router().registry().callable_specs();
         let names: Vec<&str> = callable.iter().map(ToolSpec::name).collect();
         assert_eq!(names, CATALOGUE.iter().map(|row| row.name).collect::<Vec<_>>());

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use runtime::rules::NewRule;
+use runtime::{ApprovalQuestion, Approver, BoxFuture, CallId, Effect, ReviewDecision};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
-use toolgate::rules::NewRule;
-use toolgate::{ApprovalQuestion, Approver, BoxFuture, CallId, Effect, ReviewDecision};
 
 use session::approval::{approval_choices, command_classes, confinement_summary};
 
@@ -183,7 +183,7 @@ fn describe_question(call: &CallId, question: &ApprovalQuestion) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use toolgate::ApprovalPolicy;
+    use runtime::ApprovalPolicy;
 
     use super::*;
     use testkit::{question_for, script_intent};

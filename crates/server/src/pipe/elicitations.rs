@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use runtime::BoxFuture;
+use runtime::mcp::{Elicitation, ElicitationAnswer, ElicitationKind, Elicitor};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
-use toolgate::BoxFuture;
-use toolgate::mcp::{Elicitation, ElicitationAnswer, ElicitationKind, Elicitor};
 
 /// Creates the elicitor, and the receiver of its questions.
 pub(super) fn channel() -> (PipeElicit, mpsc::UnboundedReceiver<PipedElicitation>) {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use runtime::{BoxFuture, CallEvent, CallId, CallObserver, ToolNotice};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
-use toolgate::{BoxFuture, CallEvent, CallId, CallObserver, ToolNotice};
 
 use crate::event_json::{millis_json, usage_json};
 
@@ -69,7 +69,7 @@ pub fn event_line(call: &CallId, event: &CallEvent) -> Option<Value> {
         CallEvent::Decided { decision } => json!({ "event": "decided", "decision": decision }),
         CallEvent::Notice(notice) => notice_json(notice),
         CallEvent::Finished { success, error, elapsed, waited, usage: used, enforcement } => {
-            let error = error.map(toolgate::ToolErrorKind::as_str);
+            let error = error.map(runtime::ToolErrorKind::as_str);
             let (elapsed, waited) = (millis_json(*elapsed), millis_json(*waited));
             let mut line = json!({
                 "event": "finished", "success": success, "error": error, "elapsed_ms": elapsed, "waited_ms": waited,

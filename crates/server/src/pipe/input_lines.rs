@@ -76,7 +76,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Result<LineContent, String>> {
         return Some(Ok(LineContent::EndOfResponse));
     }
     let parsed = serde_json::from_slice(line).or_else(|error| {
-        let mended = std::str::from_utf8(line).ok().and_then(toolgate::replace_lone_surrogates);
+        let mended = std::str::from_utf8(line).ok().and_then(runtime::replace_lone_surrogates);
         mended.and_then(|mended| serde_json::from_str(&mended).ok()).ok_or(error)
     });
     Some(parsed.map(LineContent::Json).map_err(|error| {

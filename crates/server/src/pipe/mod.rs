@@ -13,11 +13,11 @@ pub use event_queue::event_line;
 
 use std::sync::Arc;
 
+use runtime::mcp::{Elicitor, McpClientDeps};
+use runtime::wire::Dialect;
+use runtime::{Approver, CallObserver, Toolgate};
 use serde_json::Value;
 use tokio::sync::mpsc;
-use toolgate::mcp::{Elicitor, McpClientDeps};
-use toolgate::wire::Dialect;
-use toolgate::{Approver, CallObserver, Toolgate};
 
 use config::OperationFault;
 use config::UserDirs;

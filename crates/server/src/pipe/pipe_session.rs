@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::io;
 
+use runtime::wire::{CallReader, Dialect, ParsedCall};
+use runtime::{AnsweredCall, CallId, Lane, ToolCallRuntime, ToolErrorKind, Toolgate, TurnDiff};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use toolgate::wire::{CallReader, Dialect, ParsedCall};
-use toolgate::{AnsweredCall, CallId, Lane, ToolCallRuntime, ToolErrorKind, Toolgate, TurnDiff};
 
 use super::approvals::{INPUT_ENDED, NO_ROOM, PipedQuestion, UnansweredQuestions};
 use super::elicitations::{PipedElicitation, UnansweredElicitations};

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use runtime::wire::Dialect;
+use runtime::{
+    CallEvent, CallId, CallObserver, Cx, OutputFacts, OutputStream, Permit, ProcessUsage, ToolError,
+    ToolHandler, ToolNotice, ToolOutput, Toolgate,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use toolgate::wire::Dialect;
-use toolgate::{
-    CallEvent, CallId, CallObserver, Cx, OutputFacts, OutputStream, Permit, ProcessUsage, ToolError,
-    ToolHandler, ToolNotice, ToolOutput, Toolgate,
-};
 
 use super::event_queue;
 use super::input_lines::InputLine;

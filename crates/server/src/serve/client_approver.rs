@@ -5,8 +5,8 @@ use std::sync::Arc;
 use agent::{UserPrompter, UserQuestion};
 use rpc::protocol as p;
 use rpc::{method, protocol::ClientCapabilities};
+use runtime::{ApprovalQuestion, Approver, BoxFuture, CallId, ReviewDecision};
 use serde_json::{Value, json};
-use toolgate::{ApprovalQuestion, Approver, BoxFuture, CallId, ReviewDecision};
 
 use super::subscribers::Subscribers;
 use crate::pipe::{parse_decision, question_json};

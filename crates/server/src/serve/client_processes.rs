@@ -11,9 +11,9 @@ use exec::session::{OutputStreaming, ProcessSession, SIGTERM_GRACE, SessionStage
 use parking_lot::Mutex;
 use rpc::protocol as p;
 use rpc::{RpcErrorCode, RpcFault};
+use runtime::CancellationToken;
 use serde_json::json;
 use tokio::time::Instant;
-use toolgate::CancellationToken;
 
 use super::hosted_session::HostedSession;
 

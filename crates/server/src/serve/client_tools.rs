@@ -8,10 +8,10 @@ use agent::SessionHandle;
 use parking_lot::Mutex;
 use rpc::protocol as p;
 use rpc::{Peer, RpcErrorCode, RpcFault, method};
-use serde_json::Value;
-use toolgate::{
+use runtime::{
     AnyTool, Cx, ForeignBackend, ForeignToolSpec, Lane, ToolError, ToolOutput, ToolOutputFuture, ToolSource,
 };
+use serde_json::Value;
 
 use crate::content_conversion;
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use agent::{SessionEvent, SessionObserver};
 use rpc::protocol::{SessionDeltaParams, SessionProgress};
+use runtime::{CallEvent, CallId, CallObserver, OutputStream, ToolNotice};
 use serde_json::json;
-use toolgate::{CallEvent, CallId, CallObserver, OutputStream, ToolNotice};
 
 use super::subscribers::Subscribers;
 use session::LastMessage;

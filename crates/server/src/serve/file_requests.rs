@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use rpc::protocol as p;
 use rpc::{Peer, RpcErrorCode, RpcFault};
+use runtime::{CancellationToken, ToolCall};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use toolgate::{CancellationToken, ToolCall};
 
 use super::hosted_session::HostedSession;
 use super::idempotent_calls::{fresh_call_id, refusal_fault};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use agent::{JournalRecorder, SessionAgents};
 use rpc::protocol as p;
 use rpc::{Peer, RpcErrorCode, RpcFault};
-use toolgate::mcp::McpServers;
-use toolgate::{ToolSpec, Toolgate};
+use runtime::mcp::McpServers;
+use runtime::{ToolSpec, Toolgate};
 
 use super::client_processes::ClientProcesses;
 use super::client_tools::ClientTools;

@@ -9,10 +9,10 @@ use journal::{RecordedAnswer, SessionTimeline};
 use parking_lot::Mutex;
 use rpc::protocol as p;
 use rpc::{Peer, RpcErrorCode, RpcFault};
+use runtime::{CancellationToken, Denial, ToolCall, ToolErrorKind, ToolOutput, ToolPayload, ToolRouter};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
-use toolgate::{CancellationToken, Denial, ToolCall, ToolErrorKind, ToolOutput, ToolPayload, ToolRouter};
 
 use super::delta_sender::millis;
 use super::hosted_session::HostedSession;

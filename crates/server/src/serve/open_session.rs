@@ -9,10 +9,10 @@ use journal::{JournalEntry, SessionId, SessionSettings, SessionTimeline};
 use parking_lot::Mutex;
 use rpc::protocol as p;
 use rpc::{RpcErrorCode, RpcFault};
+use runtime::mcp::McpClientDeps;
+use runtime::wire::Dialect;
+use runtime::{Approver, CallObserver, ErrorHints, ToolSource};
 use rustix::fs::FileType;
-use toolgate::mcp::McpClientDeps;
-use toolgate::wire::Dialect;
-use toolgate::{Approver, CallObserver, ErrorHints, ToolSource};
 
 use super::client_approver::ClientApprover;
 use super::client_processes::ClientProcesses;

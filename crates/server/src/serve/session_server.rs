@@ -11,9 +11,9 @@ use rpc::{
     ClientCall, IncomingRequest, MAX_MESSAGE_BYTES, Peer, RpcErrorCode, RpcFault, RpcHost, encode_result,
     method,
 };
+use runtime::BoxFuture;
 use serde_json::Value;
 use tokio::task::JoinSet;
-use toolgate::BoxFuture;
 
 use super::client_tools::MAX_TOOLS;
 use super::hosted_session::HostedSession;
@@ -98,7 +98,7 @@ impl SessionServer {
                 requests: rpc::ConnectionLimits::default().max_requests,
                 sessions: MAX_SESSIONS,
                 tools: MAX_TOOLS,
-                processes: toolgate::DEFAULT_SESSIONS,
+                processes: runtime::DEFAULT_SESSIONS,
             },
         })
     }
@@ -203,7 +203,7 @@ impl SessionServer {
         self: Arc<Self>,
         call: ClientCall,
         guest: InitializedPeer,
-        cancel: toolgate::CancellationToken,
+        cancel: runtime::CancellationToken,
     ) -> Result<Value, RpcFault> {
         use ClientCall as Call;
         /// Answers a method with the result of a session.

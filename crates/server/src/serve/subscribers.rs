@@ -5,10 +5,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rpc::protocol::ClientCapabilities;
 use rpc::{Peer, RpcMethod};
+use runtime::CancellationToken;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use toolgate::CancellationToken;
 
 /// Time that a disconnected client has to return before a question to it is given up.
 const MAX_ABSENCE: Duration = Duration::from_secs(10);

@@ -6,8 +6,8 @@ use agent::{AgentSession, SessionHandle};
 use parking_lot::Mutex;
 use rpc::protocol as p;
 use rpc::{RpcErrorCode, RpcFault};
+use runtime::{OutputImage, Toolgate};
 use tokio::sync::{Notify, mpsc, oneshot};
-use toolgate::{OutputImage, Toolgate};
 
 use super::delta_sender::DeltaSender;
 

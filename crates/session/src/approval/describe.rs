@@ -1,11 +1,11 @@
 //! Describes an approval question for terminals and programs: choices, reasons, command classes and confinement.
 
-use serde::{Deserialize, Serialize};
-use toolgate::rules::{PolicyRule, RuleDecision};
-use toolgate::{
+use runtime::rules::{PolicyRule, RuleDecision};
+use runtime::{
     ApprovalQuestion, ClassifiedCommand, CommandRisk, Confinement, Effect, Grant, NetworkPolicy,
     SandboxPolicy,
 };
+use serde::{Deserialize, Serialize};
 
 /// The lifetime of a session in which the user is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl ApprovalChoice {
 
 /// Returns the answers that are valid for `question`.
 pub fn approval_choices(question: &ApprovalQuestion) -> Vec<ApprovalChoice> {
-    let hooked = question.reasons.iter().any(|why| matches!(why, toolgate::ApprovalReason::Hook { .. }));
+    let hooked = question.reasons.iter().any(|why| matches!(why, runtime::ApprovalReason::Hook { .. }));
     let makes_sense = |choice: &ApprovalChoice| match choice {
         // A hook asks every time, so an answer for the session has no effect.
         ApprovalChoice::Session => !hooked,
@@ -166,7 +166,7 @@ impl ShownCommand {
 /// Formats a part on one line. Scripts within it and here-documents are shown in full elsewhere, so they are
 /// shortened.
 fn format_command(part: &ClassifiedCommand, whole: &ShownCommand) -> String {
-    use toolgate::shell::{ScriptRedirect, ScriptWord};
+    use runtime::shell::{ScriptRedirect, ScriptWord};
     /// Longest script or here-document text that is shown in full.
     const MAX_SCRIPT_BYTES: usize = 40;
     /// Longest other word that is shown in full: a path is seldom longer, and a script seldom shorter.

@@ -1,8 +1,8 @@
 //! State machine of an approval prompt: turns key presses into an answer, without terminal I/O.
 
+use runtime::rules::NewRule;
+use runtime::{ApprovalQuestion, ReviewDecision};
 use serde::{Deserialize, Serialize};
-use toolgate::rules::NewRule;
-use toolgate::{ApprovalQuestion, ReviewDecision};
 
 use super::describe::{ApprovalChoice, PromptScope, approval_choices};
 use super::render::{self, ScreenSize};

@@ -1,8 +1,8 @@
 //! Renders an approval question as the lines that the user reads before answering.
 
 use anstyle::{AnsiColor, Style};
-use toolgate::shell::{ScriptRedirect, ScriptWord};
-use toolgate::{
+use runtime::shell::{ScriptRedirect, ScriptWord};
+use runtime::{
     ApprovalQuestion, ApprovalReason, CommandAnalysis, Effect, ExecEffect, RuleProposal, is_invisible,
 };
 

@@ -2,11 +2,11 @@
 
 use insta::assert_snapshot;
 use policy::{ForeignToolCall, MemoryNote, ToolTrust};
-use testkit::{approval_gate as gate, question_for, script_intent};
-use toolgate::{
+use runtime::{
     ApprovalPolicy, ApprovalQuestion, Denial, Effect, Escalation, Intent, NetworkPolicy, ReviewDecision,
     Verdict,
 };
+use testkit::{approval_gate as gate, question_for, script_intent};
 
 use super::describe::PromptScope;
 use super::dialogue::{ApprovalDialogue, DialogueOutcome};

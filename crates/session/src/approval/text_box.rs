@@ -1,7 +1,7 @@
 //! Text box for a terminal: escapes foreign text, puts it behind a bar and wraps it; every omission is marked.
 
 use anstyle::Style;
-use toolgate::is_invisible;
+use runtime::is_invisible;
 
 use terminal::{FAINT, escape_invisible};
 

@@ -1,6 +1,6 @@
 //! Sanitizes the text of a server's question: only our own styles reach the terminal unescaped.
 
-use toolgate::is_invisible;
+use runtime::is_invisible;
 
 /// The styles of our own pages. None of them hides a character.
 const STYLES: &[&str] =
@@ -25,7 +25,7 @@ pub(super) fn sanitize(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use toolgate::{ApprovalPolicy, Escalation};
+    use runtime::{ApprovalPolicy, Escalation};
 
     use super::*;
     use session::approval::{PromptScope, ScreenSize, render_question, render_rule};

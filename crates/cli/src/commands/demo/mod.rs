@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent::{ScriptedBackend, ScriptedTurn};
-use toolgate::wire::{Dialect, ReasoningMode};
-use toolgate::{ApprovalQuestion, Approver, BoxFuture, CallId, ReviewDecision};
+use runtime::wire::{Dialect, ReasoningMode};
+use runtime::{ApprovalQuestion, Approver, BoxFuture, CallId, ReviewDecision};
 
 use crate::args::{DemoArgs, RunArgs, WorkspaceArgs};
 use crate::run_session::{RunInputs, run_session};

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use toolgate::BoxFuture;
-use toolgate::mcp::{self, BrowserOpener, McpServerConfig};
+use runtime::BoxFuture;
+use runtime::mcp::{self, BrowserOpener, McpServerConfig};
 
 use crate::args::{McpLoginArgs, McpLogoutArgs, WorkspaceArgs};
 use config::OperationFault;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use runtime::mcp::{McpClientDeps, ServerEvent, ServerHealth, ServerObserver};
 use serde_json::{Value, json};
-use toolgate::mcp::{McpClientDeps, ServerEvent, ServerHealth, ServerObserver};
 
 use crate::args::McpTestArgs;
 use config::OperationFault;

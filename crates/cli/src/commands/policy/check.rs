@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use runtime::rules::{RuleFault, RuleSet};
 use serde_json::{Value, json};
-use toolgate::rules::{RuleFault, RuleSet};
 
 use super::{RuleFileText, format_count, read_rule_files};
 use crate::args::PolicyCheckArgs;
@@ -57,9 +57,9 @@ fn print_check(
 
 fn layer_label(rule_file: &RuleFileText) -> &'static str {
     match rule_file.layer {
-        toolgate::rules::RuleLayer::System => "for everybody on this machine",
-        toolgate::rules::RuleLayer::User => "yours",
-        toolgate::rules::RuleLayer::Project => "the project's",
+        runtime::rules::RuleLayer::System => "for everybody on this machine",
+        runtime::rules::RuleLayer::User => "yours",
+        runtime::rules::RuleLayer::Project => "the project's",
     }
 }
 
@@ -68,7 +68,7 @@ fn as_json(rule_file: &RuleFileText, rules: &Result<Option<RuleSet>, RuleFault>)
     match rules {
         Ok(None) => json!({ "file": file, "layer": layer, "found": false }),
         Ok(Some(rules)) => {
-            let warning = |warning: &toolgate::rules::RuleWarning<'_>| json!({ "line": warning.rule.line, "why": warning.why });
+            let warning = |warning: &runtime::rules::RuleWarning<'_>| json!({ "line": warning.rule.line, "why": warning.why });
             let warnings: Vec<Value> = rules.warnings().iter().map(warning).collect();
             json!({ "file": file, "layer": layer, "found": true, "rules": rules.len(), "warnings": warnings })
         }

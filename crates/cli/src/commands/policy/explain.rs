@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use exec::this_machine::describe_untrusted;
+use runtime::{CommandAnalysis, Gate, Intent, ToolCall, Toolgate, Verdict, WorkingDir};
 use serde_json::json;
 use session::explain_verdict::{describe_class, describe_verdict, verdict_json};
-use toolgate::{CommandAnalysis, Gate, Intent, ToolCall, Toolgate, Verdict, WorkingDir};
 
 use crate::args::{OutputFormat, PolicyExplainArgs};
 use config::OperationFault;
@@ -54,7 +54,7 @@ fn parse_call(
         (None, Some(script)) => ("shell_command", json!({ "command": script }).to_string()),
         (None, None) => ("shell", json!({ "command": args.argv }).to_string()),
     };
-    let wrong = |error: toolgate::ToolError| OperationFault::usage(error.to_string());
+    let wrong = |error: runtime::ToolError| OperationFault::usage(error.to_string());
     let tool = toolgate.router().registry().find(name).map_err(wrong)?;
     let working_dir = WorkingDir { cwd: cwd.to_owned() };
     let attempt = tool.plan(&ToolCall::function("explain", name, arguments), &working_dir).map_err(wrong)?;

@@ -5,9 +5,9 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use runtime::rules::{MAX_RULE_FILE_BYTES, RuleLayer, RuleSet, import};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
-use toolgate::rules::{MAX_RULE_FILE_BYTES, RuleLayer, RuleSet, import};
 
 use super::format_count;
 use crate::args::{ForeignRuleFormat, PolicyImportArgs};

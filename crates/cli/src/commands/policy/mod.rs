@@ -8,7 +8,7 @@ mod test;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use toolgate::rules::{RuleFault, RuleLayer};
+use runtime::rules::{RuleFault, RuleLayer};
 
 use crate::args::{PolicyArgs, PolicyCommand};
 use config::OperationFault;

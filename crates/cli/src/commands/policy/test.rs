@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use runtime::rules::{ExampleResult, RuleFault, RuleSet};
 use serde_json::{Value, json};
-use toolgate::rules::{ExampleResult, RuleFault, RuleSet};
 
 use super::check::fault_json;
 use super::{RuleFileText, format_count, read_rule_files};

@@ -1,0 +1,114 @@
+//! The tool runtime: a set of tools in a working directory, ready to answer calls.
+//!
+//! Programs use it through the façade `toolgate`.
+
+mod approvals;
+mod builder;
+#[cfg(feature = "tools")]
+mod command_sandbox;
+#[cfg(feature = "tools")]
+mod command_setup;
+#[cfg(feature = "mcp")]
+mod confined_server;
+#[cfg(feature = "tools")]
+mod hooks;
+#[cfg(feature = "tools")]
+mod internal_command;
+#[cfg(feature = "tools")]
+mod turn;
+
+pub use builder::{BuildFault, ToolgateBuilder};
+#[cfg(feature = "tools")]
+pub use command_sandbox::{CommandSandbox, ConfinedCommand, SandboxFault};
+#[cfg(feature = "mcp")]
+pub use confined_server::ConfinedServerProgram;
+pub use engine::{
+    AnsweredCall, ApplyPatchToolType, Approver, CallEvent, CallLimits, CallObserver, DuplicateCall, Hook,
+    HookDecision, HookResponse, ModelFamily, OverflowStore, PlannedCall, RegistryFault, Rulebook, ShellType,
+    ToolCallRuntime, ToolMetrics, ToolRegistry, ToolRouter, ToolStats, ToolsConfig, WebSearchMode,
+};
+/// File access: a tool opens files here with its permit.
+pub use exec::fs;
+/// Call this first in `main` if tools run commands: a small copy of this program starts the processes.
+pub use exec::process::init;
+#[cfg(feature = "tools")]
+pub use exec::{session::SharedProcesses, shell::InstalledShell, spill::Spill};
+#[cfg(feature = "tools")]
+pub use hooks::{CommandHook, HookFailurePolicy, HookMoment};
+#[cfg(feature = "tools")]
+pub use internal_command::InternalCommand;
+/// MCP client and server.
+#[cfg(feature = "mcp")]
+pub use mcp;
+/// The edit engine: applies patches as models write them, all or nothing.
+#[cfg(feature = "tools")]
+pub use patch;
+pub use policy::{
+    ApprovalPolicy, ApprovalQuestion, ApprovalReason, ClassifiedCommand, CommandAnalysis, CommandLine,
+    CommandRisk, Confinement, DEFAULT_DENY_READ, Denial, DenyRead, Effect, EffectSummary, Enforcement,
+    EnforcementGap, EnvironmentFault, EnvironmentPolicy, Escalation, ExecEffect, Gate, Grant, HostLocality,
+    HostPattern, HostPatternFault, HostRules, InheritScope, Intent, LOCALHOST, MachineLookup, MinimumTier,
+    NetworkPolicy, NotAskedReason, Permit, PrivateDirectory, ReadRoot, ReadScope, ResourceExcess,
+    ResourceLimits as CommandLimits, ReviewDecision, RuleProposal, SandboxPolicy, Tier, Verdict,
+    WeakerEnforcement, host_file_by_name, is_inside_configuration, is_invisible, is_secret_name, rules,
+    shell,
+};
+pub use serde_json::{Value, json};
+pub use tokio_util::sync::CancellationToken;
+pub use tool::{
+    AnyTool, Args, BYTES_PER_TOKEN, BadArguments, BoxFuture, CallAttempt, CallId, Cx, ErrorHints,
+    ForeignBackend, ForeignToolSpec, FreeformArgs, FreeformLanguage, FreeformSpec, FunctionSpec, HALT_GRACE,
+    HaltReason, JsonSchema, Lane, LocalShellCall, NoticeListener, OmittedSize, OutputFacts, OutputImage,
+    OutputItem, OutputStream, PlanStep, ProcessUsage, RequiredCapability, ShellForm, StepStatus, StopFlag,
+    StrictMode, TakenOverCall, TextGrammar, ToolCall, ToolError, ToolErrorKind, ToolHandler, ToolJob,
+    ToolNotice, ToolOutput, ToolOutputFuture, ToolPayload, ToolSource, ToolSpec, WorkingDir, erase,
+    replace_lone_surrogates, truncate_middle,
+};
+#[cfg(feature = "tools")]
+pub use tools::{DEFAULT_SESSIONS, ImageSettings};
+#[cfg(feature = "tools")]
+pub use turn::{TurnDiff, TurnDiffTracker};
+#[cfg(feature = "wire")]
+pub use wire;
+
+/// A set of tools in a working directory, ready to answer calls.
+#[derive(Clone)]
+pub struct Toolgate {
+    router: ToolRouter,
+    /// Removed with the last clone.
+    _scratch: Option<std::sync::Arc<exec::sandbox::Scratch>>,
+    #[cfg(feature = "tools")]
+    commands: Option<std::sync::Arc<tools::CommandRunner>>,
+    /// Router of the tools for client programs.
+    #[cfg(feature = "tools")]
+    programs: Option<ToolRouter>,
+}
+
+impl Toolgate {
+    /// Starts a builder for a tool system that works in `directory` and can read below it.
+    pub fn at(directory: impl Into<std::path::PathBuf>) -> ToolgateBuilder {
+        ToolgateBuilder::new(directory.into())
+    }
+
+    /// Starts tracking the file changes of turns below the working directory.
+    #[cfg(feature = "tools")]
+    pub fn track_turns(&self) -> TurnDiffTracker {
+        TurnDiffTracker::start(self.router.gate(), &self.router.working_dir().cwd)
+    }
+
+    /// Answers one call.
+    pub async fn call(&self, name: &str, arguments: Value) -> ToolOutput {
+        let call = ToolCall::function("call", name, arguments.to_string());
+        self.router.dispatch(call, CancellationToken::new()).await
+    }
+
+    /// Returns the router, for calls that need more than a name and arguments.
+    pub fn router(&self) -> &ToolRouter {
+        &self.router
+    }
+
+    /// Returns a runtime that runs the calls of a turn and returns the answers in order.
+    pub fn call_runtime(&self) -> ToolCallRuntime {
+        ToolCallRuntime::new(self.router.clone())
+    }
+}
