@@ -262,14 +262,14 @@ enum ToolLookup {
 impl RouterState {
     /// Finds the tool and joins the lane queue.
     fn join_queue(&self, call: &ToolCall) -> LaneEntry {
-        let tool = match (self.registry.find(&call.name), self.registry.wait_for_tool(&call.name)) {
-            (Ok(tool), _) => tool,
-            // The tool's effects are still unknown. Later calls that only read need not wait for it; later exclusive
-            // calls do.
-            (Err(_), Some(coming)) => {
+        let tool = match self.registry.find(&call.name) {
+            Ok(tool) => tool,
+            Err(unknown) => {
+                let coming = self.registry.wait_for_tool(&call.name).ok_or(unknown)?;
+                // The tool's effects are still unknown. Later calls that only read need not wait for it; later
+                // exclusive calls do.
                 return Ok((ToolLookup::Pending(coming), self.lanes.enter(Lane::Shared)));
             }
-            (Err(unknown), None) => return Err(unknown),
         };
         let lane = catch_unwind(AssertUnwindSafe(|| tool.lane()));
         let lane = lane.map_err(|_| ToolError::Crashed { tool: call.name.clone() })?;

@@ -39,6 +39,7 @@ pub(crate) use catalogue::{
     COMMAND_OPTIONS, ENV_OPTIONS, FLOCK_OPTIONS, Listing, SCRIPT_OPTIONS, SU_OPTIONS, SUDO_OPTIONS, Starter,
     WATCH_OPTIONS, XARGS_OPTIONS,
 };
+use catalogue::{RUNNERS, Runner};
 pub use catalogue::{ShellFamily, is_interpreter, runs_script_file, script_file_options};
 pub use dangerous_variables::dangerous_variable;
 pub(crate) use rule_prefix::is_unknown_program;

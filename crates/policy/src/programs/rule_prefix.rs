@@ -1,6 +1,8 @@
 //! Finds the first words of a command that a saved rule may consist of.
 
-use super::{CommandRisk, Starter, classify_command, is_interpreter, list_contains, program_name, read_only};
+use super::{
+    CommandRisk, RUNNERS, Runner, Starter, classify_command, is_interpreter, list_contains, program_name, read_only,
+};
 
 /// Programs, besides interpreters and starters, for which a rule would allow too much.
 const NEVER_ALONE: &str = "
@@ -68,10 +70,6 @@ const BY_SECOND_WORD: &[(&str, &str)] = &[
     ("go", "run"),
 ];
 
-/// Programs, and an optional first word, after which another command follows.
-const RUNNERS: &[(&str, &str)] =
-    &[("npx bunx pnpx uvx", ""), ("uv poetry pipenv pdm hatch", "run"), ("bundle pnpm yarn", "exec")];
-
 /// Maximum number of nested runners.
 const MAX_NESTED_RUNNERS: usize = 2;
 
@@ -97,10 +95,9 @@ fn prefix_length(argv: &[&str], deep: usize) -> Option<usize> {
     let name = program_name(program);
     let first = words.first().copied().filter(|word| is_plain_name(word));
     let has = |table: &'static str| list_contains(table, name);
-    if let Some((_, lead)) =
-        RUNNERS.iter().find(|(names, lead)| has(names) && (lead.is_empty() || first == Some(*lead)))
-    {
-        let skip = 1 + usize::from(!lead.is_empty());
+    let is_runner = |one: &&Runner| one.subcommands.is_empty() || first == Some(one.subcommands);
+    if let Some(runner) = runners_in_rules(name).find(is_runner) {
+        let skip = 1 + usize::from(!runner.subcommands.is_empty());
         let inner = argv.get(skip..).filter(|inner| inner.first().is_some_and(|word| is_plain_name(word)))?;
         return Some(skip + prefix_length(inner, deep.checked_sub(1)?)?);
     }
@@ -133,11 +130,16 @@ fn is_never_alone(name: &str) -> bool {
 pub(crate) fn is_unknown_program(name: &str) -> bool {
     let by_words = BY_SUB_COMMAND.iter().any(|(names, _)| list_contains(names, name))
         || BY_SECOND_WORD.iter().any(|(names, _)| list_contains(names, name))
-        || RUNNERS.iter().any(|(names, _)| list_contains(names, name));
+        || runners_in_rules(name).next().is_some();
     !by_words
         && !is_never_alone(name)
         && !list_contains(SINGLE_PURPOSE, name)
         && !read_only::lists_program(name)
+}
+
+/// Returns the runners called `name` that a rule may begin with.
+fn runners_in_rules(name: &str) -> impl Iterator<Item = &'static Runner> {
+    RUNNERS.iter().filter(move |runner| runner.may_be_in_rule && runner.has_name(name))
 }
 
 /// Returns true if `word` is a name: not an option, an assignment or free text.

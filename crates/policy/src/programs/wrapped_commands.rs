@@ -1,17 +1,8 @@
 //! Finds the commands that a wrapper runs.
 
 use super::danger_matcher::{MAX_INNER_COMMANDS, after_subcommand};
-use super::{Listing, MaybeWord, ShellFamily, Starter, list_contains, program_name};
+use super::{Listing, MaybeWord, RUNNERS, Runner, ShellFamily, Starter, list_contains, program_name};
 use crate::shell::{OptionTable, ParsedWord, parse_options};
-
-/// Programs, and the sub-commands after which another command follows.
-const RUNNERS: &[(&str, &str)] = &[
-    ("uv pipx pipenv poetry pdm hatch rye", "run"),
-    ("uv", "tool run"),
-    ("bundle npm pnpm yarn", "exec"),
-    ("npm bun", "x"),
-    ("pnpm yarn", "dlx"),
-];
 
 /// Returns the commands that `argv` runs, each with its program first, up to a limit.
 pub(super) fn commands_run_by<'a>(argv: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
@@ -39,14 +30,13 @@ pub(super) fn commands_in_args<'a>(name: &str, words: &[MaybeWord<'a>]) -> Vec<V
         let rest = after_subcommand("for-each-repo", words).map(|rest| skip_options(rest, "--config", name));
         return rest.map_or_else(Vec::new, |rest| vec![[&[Some("git")], rest].concat()]);
     }
-    let behind = |(names, subs): &(&'static str, &'static str)| {
-        let found = subs.split(' ').try_fold(words, |rest, sub| after_subcommand(sub, rest));
-        found
-            .filter(|_| list_contains(names, name))
-            .map(|rest| skip_options(rest, "--with --from -p --package", name))
+    let behind = |runner: &Runner| {
+        let found = runner.subcommands.split(' ').try_fold(words, |rest, sub| after_subcommand(sub, rest));
+        found.map(|rest| skip_options(rest, "--with --from -p --package", name))
     };
     let calls = words.iter().flatten().any(|word| list_contains("-c --call", word));
-    if let Some(rest) = RUNNERS.iter().find_map(behind) {
+    let mut runners = RUNNERS.iter().filter(|one| one.has_name(name) && !one.subcommands.is_empty());
+    if let Some(rest) = runners.find_map(behind) {
         let texts = if calls { commands_in_texts(words) } else { Vec::new() };
         return [as_command(rest), texts].concat();
     }

@@ -190,7 +190,9 @@ impl CommandRunner {
         if let Some(fault) = session.take_fault() {
             return Err(spawn_error(fault));
         }
-        let report = CommandReport::new(&session, streamer, session.started_at(), None, cx).await;
+        // The call has no argument for it: only the limit of all answers counts.
+        let max_tokens = Some(u64::MAX);
+        let report = CommandReport::new(&session, streamer, session.started_at(), max_tokens, cx).await;
         self.refresh_profile_if_not_found(&report);
         Ok(report.to_output(ending, ReportLabels::OneShot))
     }
