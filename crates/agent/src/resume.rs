@@ -102,6 +102,8 @@ impl ConversationRebuild {
     fn add_call(&mut self, call: &TimelineCall) {
         let tool_call = recorded_tool_call(&call.call);
         if call.call.form.is_of_client() {
+            // A later call with the same id takes the place of an earlier one without an answer.
+            self.session.abandoned.retain(|open| open.id != tool_call.id);
             if call.answer.is_none() {
                 self.session.abandoned.push(tool_call);
             }

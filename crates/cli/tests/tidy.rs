@@ -246,15 +246,22 @@ fn follow_a_call_names_what_is_in_the_files() {
         let file = words.first().filter(|word| line.starts_with('|') && word.starts_with("crates/"));
         let text = file.map_or_else(|| all.clone(), read);
         rows += usize::from(file.is_some());
-        // In a row with a file the second cell of names belongs to it; anywhere else a name is a type or a path.
-        let names = words.iter().filter(|word| match file {
-            Some(file) => *word != file && line.contains(&format!("| `{word}`")) || is_type_name(word),
-            None => is_type_name(word),
-        });
-        for name in names.flat_map(|name| name.split("::")) {
-            let there = if is_type_name(name) { &all } else { &text };
-            if !defines(there, name) {
-                wrong.push(format!("{}: no `{name}`", file.unwrap_or(&"sources")));
+        // In a row with a file, the names of the next cell are defined in that file. Elsewhere a name is a type or has
+        // an underscore, and is defined anywhere.
+        let cell = file.and_then(|_| line.split('|').find(|cell| cell.contains("crates/")));
+        let own_cell = cell.and_then(|cell| line.split(cell).nth(1)?.split('|').nth(1)).unwrap_or_default();
+        for word in words.iter().filter(|word| Some(*word) != file) {
+            let is_own = own_cell.contains(&format!("`{word}`"));
+            let is_function = word.contains('_') && word.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+            if !is_own && !is_type_name(word) && !is_function {
+                continue;
+            }
+            for name in word.split("::") {
+                // Names of tools and of errors are texts.
+                let is_text = is_function && all.contains(&format!("\"{name}\""));
+                if !is_text && !defines(if is_own { &text } else { &all }, name) {
+                    wrong.push(format!("{}: no `{name}`", file.unwrap_or(&"sources")));
+                }
             }
         }
     }

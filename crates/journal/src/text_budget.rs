@@ -47,8 +47,11 @@ impl TextBudget {
     /// Shortens the texts of `entry` and returns the number of omitted bytes.
     pub(crate) fn shorten(&mut self, entry: &mut JournalEntry) -> usize {
         self.omitted_bytes = 0;
-        if self.remaining_bytes.is_some() {
-            visit_entry(entry, self);
+        match (self.remaining_bytes, &mut *entry) {
+            (None, _) => {}
+            // Raw items have no names.
+            (Some(0), JournalEntry::Said { items, .. }) => *items = Vec::new(),
+            (Some(_), _) => visit_entry(entry, self),
         }
         self.omitted_bytes
     }
@@ -57,6 +60,8 @@ impl TextBudget {
         let kept = text.floor_char_boundary(limit);
         self.omitted_bytes += text.len() - kept;
         text.truncate(kept);
+        // `truncate` keeps the memory.
+        text.shrink_to_fit();
     }
 }
 
@@ -88,18 +93,28 @@ impl EntryVisitor for TextBudget {
                 self.visit_list(values);
                 values.iter_mut().for_each(|value| self.visit_value(value));
             }
-            Value::Object(members) => members.values_mut().for_each(|value| self.visit_value(value)),
+            Value::Object(members) => {
+                let mut kept = 0;
+                members.retain(|key, _| {
+                    kept += 1;
+                    kept <= MAX_LIST_ELEMENTS && key.len() <= MIN_TEXT_BYTES
+                });
+                members.values_mut().for_each(|value| self.visit_value(value));
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 
     fn visit_list<T>(&mut self, list: &mut Vec<T>) {
         list.truncate(MAX_LIST_ELEMENTS);
+        list.shrink_to_fit();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn shortened(budget: &mut TextBudget, text: &str) -> (usize, usize) {
@@ -120,5 +135,14 @@ mod tests {
         let huge = "x".repeat(1 << 20);
         let last = (0..100_000).map(|_| shortened(&mut budget, &huge).0).last();
         assert_eq!(last, Some(MIN_TEXT_BYTES));
+        let members = (0..5000).map(|n| (format!("{n}"), json!(n))).chain([("x".repeat(300), json!(1))]);
+        let mut entry = JournalEntry::Unknown(Value::Object(members.collect()));
+        budget.shorten(&mut entry);
+        assert!(
+            matches!(&entry, JournalEntry::Unknown(Value::Object(members)) if members.len() <= MAX_LIST_ELEMENTS)
+        );
+        let mut said = JournalEntry::Said { wire: String::new(), items: vec![json!({"text": "x"})] };
+        TextBudget::names_only().shorten(&mut said);
+        assert_eq!(said, JournalEntry::Said { wire: String::new(), items: Vec::new() });
     }
 }

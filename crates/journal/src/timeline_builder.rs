@@ -65,18 +65,24 @@ impl TimelineBuilder {
 
     /// Marks the calls that were running when the program died: at the last record before the session resumes.
     fn cut_off_open_calls(&mut self) {
-        for index in self.open_calls.values() {
-            if let Some(TimelineEvent { kind: TimelineEventKind::Call(call), .. }) =
-                self.timeline.events.get_mut(*index)
-            {
-                call.cut_off.get_or_insert(self.timeline.end);
-            }
+        let indexes: Vec<usize> = self.open_calls.values().copied().collect();
+        indexes.into_iter().for_each(|index| self.cut_off(index));
+    }
+
+    fn cut_off(&mut self, index: usize) {
+        if let Some(TimelineEvent { kind: TimelineEventKind::Call(call), .. }) =
+            self.timeline.events.get_mut(index)
+        {
+            call.cut_off.get_or_insert(self.timeline.end);
         }
     }
 
     fn open_call(&mut self, call: RecordedCall) -> TimelineEventKind {
         // An id may be used again: the earlier call then stays without an answer, or has one already.
-        self.open_calls.insert(call.id.clone(), self.timeline.events.len());
+        let replaced = self.open_calls.insert(call.id.clone(), self.timeline.events.len());
+        if let Some(index) = replaced {
+            self.cut_off(index);
+        }
         TimelineEventKind::Call(Box::new(TimelineCall {
             call,
             effects: Vec::new(),

@@ -82,7 +82,10 @@ pub fn replace_file(file: &Path, text: &str) -> io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     create_private_dir(directory_of(file))?;
-    replace_through(&path_beside(file, &format!("{}.{count}.new", std::process::id()))?, file, text)
+    let temp_path = path_beside(file, &format!("{}.{count}.new", std::process::id()))?;
+    // A leftover of a process that died and had this id.
+    let _not_there = std::fs::remove_file(&temp_path);
+    replace_through(&temp_path, file, text)
 }
 
 /// Writes `text` to the new file `temp_path`, and renames that to `file`.
@@ -99,7 +102,9 @@ fn replace_through(temp_path: &Path, file: &Path, text: &str) -> io::Result<()> 
 fn write_temp_file(temp_path: &Path, file: &Path, text: &str) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut new = File::from(openat(CWD, temp_path, flags, OWNER_ONLY_MODE)?);
-    if let Ok(old) = file.symlink_metadata() {
+    if let Ok(old) = file.symlink_metadata()
+        && old.is_file()
+    {
         // Root may change a user's file, whose owner stays the same. Other users change only their own.
         let _ours_anyway = fchown(&new, Some(Uid::from_raw(old.uid())), Some(Gid::from_raw(old.gid())));
         fchmod(&new, Mode::from_raw_mode(old.mode()))?;

@@ -6,10 +6,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::file_lock::{LockOwner, try_lock};
 use crate::private_dir::create_private_dir;
 
 /// Maximum number of names read from a directory.
@@ -77,7 +76,7 @@ impl PrivateDir {
         Ok(File::from(file))
     }
 
-    /// Returns the file names in the directory. Names that are not UTF-8 cannot be journals and are skipped.
+    /// Returns the file names in the directory. Names that are not UTF-8 are skipped.
     ///
     /// # Errors
     /// If the directory cannot be read.
@@ -143,7 +142,11 @@ impl PrivateDir {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::openat(&self.0, name, flags, PRIVATE_FILE_MODE)?);
         require_private_file(&file)?;
-        Ok(matches!(try_lock(&file)?, LockOwner::Ours).then_some(file))
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(file)),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Syncs the directory, so that new file names survive a crash.

@@ -51,7 +51,7 @@ impl ConfinedFs {
     /// Looks up `path` without checking that the call stated it, and without explaining a failure. `explain_failure`
     /// uses it for the ancestors of a stated path.
     pub(super) fn try_lookup(&self, path: &Path) -> Result<FileHandle, LookupFailure> {
-        let (root, below) = self.reach().locate(path).map_err(FsError::from)?;
+        let (root, below) = self.read_scope().locate(path).map_err(FsError::from)?;
         match open_beneath_root(root.path(), below, LinkHandling::Follow) {
             Ok(fd) => Ok(self.check_opened_file(path, fd)?),
             Err(Errno::XDEV) => self.follow_outside_link(path, root.path(), below),
@@ -59,12 +59,12 @@ impl ConfinedFs {
         }
     }
 
-    pub(super) fn reach(&self) -> &ReadScope {
+    pub(super) fn read_scope(&self) -> &ReadScope {
         self.permit.read_scope()
     }
 
     pub(super) fn deny(&self) -> &DenyRead {
-        self.reach().deny_read()
+        self.read_scope().deny_read()
     }
 
     /// Follows a link that leaves its root, since its target may lie in another root. Resolves the target's name,
@@ -81,7 +81,7 @@ impl ConfinedFs {
             Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => LookupFailure::Errno(errno),
             _ => LookupFailure::BrokenOutsideLink,
         })?;
-        let (root, below) = self.reach().locate(&target).map_err(|_| outside())?;
+        let (root, below) = self.read_scope().locate(&target).map_err(|_| outside())?;
         let fd = open_beneath_root(root.path(), below, LinkHandling::Refuse).map_err(|_| outside())?;
         Ok(self.check_opened_file(path, fd)?)
     }
@@ -97,7 +97,7 @@ impl ConfinedFs {
             .map_err(|errno| FsError::Io { path: path.to_owned(), source: errno.into() })?;
         let stat = FileStat::from_stat(&stat);
         let Some((root, below)) =
-            self.reach().locate(&real).ok().filter(|(root, below)| root.path().join(below) == real)
+            self.read_scope().locate(&real).ok().filter(|(root, below)| root.path().join(below) == real)
         else {
             return Err(Denial::LeadsOutside { path: path.to_owned() }.into());
         };

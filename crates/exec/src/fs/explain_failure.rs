@@ -60,7 +60,7 @@ fn explain_missing(fs: &ConfinedFs, path: &Path) -> FsError {
     let mut below = path;
     // ends: a path has finitely many ancestors
     while let (Some(above), Some(name)) = (below.parent(), below.file_name()) {
-        if fs.reach().locate(above).is_err() {
+        if fs.read_scope().locate(above).is_err() {
             break;
         }
         match fs.try_lookup(above) {
@@ -93,7 +93,7 @@ fn explain_missing_entry(
     FsError::NotFound {
         path: path.to_owned(),
         nearest: similar_names::similar_names(dir, fs.deny(), name),
-        exists: (!is_parent).then(|| fs.reach().session_spelling(dir.path())),
+        exists: (!is_parent).then(|| fs.read_scope().session_spelling(dir.path())),
     }
 }
 
@@ -102,7 +102,7 @@ fn explain_missing_entry(
 fn find_denial(fs: &ConfinedFs, path: &Path) -> Option<Denial> {
     /// The number of links that the kernel follows.
     const MAX_LINK_HOPS: usize = 40;
-    let read_scope = fs.reach();
+    let read_scope = fs.read_scope();
     let (root, below) = read_scope.locate(path).ok()?;
     let mut left = reversed_components(&root.path().join(below));
     let (mut at, mut hops) = (PathBuf::from("/"), 0);

@@ -1,15 +1,15 @@
 //! Process supervision: programs are started from a small spawner, never from the host itself, and never left behind.
 //!
 //! ```text
-//! host ── a socket ── spawner            one small process of one thread, this binary with no environment
-//!   └──── a socket each ── supervisor    a fork of it for each run; subreaper of its programs; reused
+//! host ── a socket ── spawner                 one small process of one thread, this binary with no environment
+//!   │                   └── cell               a fork of it with the mounts and filters of a sandbox
+//!   └──── a socket each ── supervisor          a fork of the cell, or of the spawner; subreaper; reused
 //!                            └── program and all of its descendants
 //! ```
 //!
 //! A supervisor that loses its host kills its processes. The spawner kills the processes that a killed supervisor
 //! leaves. So a host leaves no process behind, even if it ends by `kill -9`.
 
-mod client;
 pub(crate) mod codec;
 mod descendants;
 pub(crate) mod fd_passing;
@@ -22,6 +22,7 @@ mod running_process;
 mod spawn_fault;
 mod spawner;
 mod spawner_entry;
+mod spawner_process;
 mod supervised_run;
 mod supervisor;
 mod sys;
@@ -31,13 +32,12 @@ mod user;
 /// The items that a cell needs.
 pub(crate) mod confined {
     pub(crate) use super::launch::LaunchLimits;
-    pub(crate) use super::supervisor::supervise_in_cell as keep;
+    pub(crate) use super::supervisor::supervise;
     pub(crate) use super::sys::{
         ForkSide, child_signals, close_from, drain_signals, exit, fork, reap_all, wait_for,
     };
 }
 
-pub use client::{ConfinementReport, ProcessCommand, Spawner, Stdio};
 pub(crate) use launch::PRELUDE_FD;
 pub(crate) use memfd::sealed_memfd;
 pub(crate) use messages::SupervisorReport;
@@ -46,5 +46,6 @@ pub use pty::PtySize;
 pub(crate) use pty::resize;
 pub(crate) use running_process::{ProcessPipes, RunningProcess};
 pub use spawn_fault::SpawnFault;
+pub use spawner::{ConfinementReport, ProcessCommand, Spawner, Stdio};
 pub use spawner_entry::{init, raise_open_files};
 pub use user::{account_home, is_own_user};

@@ -14,8 +14,8 @@ use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
-use super::client::{Spawner, Stdio};
 use super::messages::{LENGTH_PREFIX_BYTES, MAX_REPORT_BYTES, SupervisorOrder, SupervisorReport};
+use super::spawner::{Spawner, Stdio};
 use super::{fd_passing, pty, sys};
 use crate::capture::CapturedStream;
 use crate::sandbox::host_watch::HostFileWatch;
@@ -135,8 +135,8 @@ impl RunningProcess {
     }
 
     /// Returns the readable paths, if the process is confined.
-    pub(crate) fn reach(&self) -> Option<Arc<ReadScope>> {
-        self.cell.as_ref().map(|cell| Arc::clone(cell.reach()))
+    pub(crate) fn read_scope(&self) -> Option<Arc<ReadScope>> {
+        self.cell.as_ref().map(|cell| Arc::clone(cell.read_scope()))
     }
 }
 

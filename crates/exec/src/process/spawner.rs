@@ -1,142 +1,396 @@
-//! Spawner: a small single-threaded process, started once, that forks all supervisors and cells.
-//!
-//! It runs this same binary without an environment. It creates supervisors and cleans up after killed ones: it is a
-//! subreaper too, so the orphans of a supervisor become its children.
+//! Host side of the spawner: starts it on demand, finds cells, and reuses supervisors.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::OwnedFd;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::UnixStream as StdStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
+use policy::{CommandLine, Enforcement, Permit, Tier};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, OFlags};
-use rustix::process::{DumpableBehavior, Signal};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
 
-use super::codec::MessageDecoder;
-use super::launch::LaunchLimits;
-use super::messages::MAX_ORDER_BYTES;
-use super::sys::{self, ChildWaitOutcome, ForkSide, ReapedChild};
-use super::{descendants, fd_passing, supervisor};
-use crate::sandbox::cell;
-use crate::sandbox::cell_plan::CellPlan;
-use crate::sandbox::cgroup::CellCgroup;
+use super::codec::MessageEncoder;
+use super::messages::{LaunchRequest, LaunchStep, MAX_ORDER_BYTES, SupervisorOrder, SupervisorReport};
+use super::pty::PtySize;
+use super::running_process::{ControlSocket, ProcessPipes, RunningProcess, send};
+use super::spawn_fault::SpawnFault;
+use super::{fd_passing, spawner_entry};
+use crate::fs::FileHandle;
+use crate::sandbox::Scratch;
+use crate::sandbox::pool::{BorrowedLayer, CellPool, SandboxCell, unconfined_enforcement};
 
-/// The pause before the next search for orphans of killed supervisors.
-const ORPHAN_SEARCH_INTERVAL: Duration = Duration::from_millis(50);
+/// The time limit for the spawner to create a supervisor.
+const SPAWNER_TIMEOUT: Duration = Duration::from_secs(3);
+/// The number of new supervisors that are requested before a call fails.
+const MAX_NEW_SUPERVISORS: usize = 2;
 
-/// Serves the host, whose socket is standard input, until the host and all supervisors are gone.
-pub(super) fn serve(limits: LaunchLimits) -> ! {
-    let Some((host, signals)) = prepare_process() else { sys::exit(1) };
-    let mut host = Some(host);
-    let (mut supervisors, mut groups) = (BTreeSet::new(), BTreeMap::new());
-    // ends: when the host is gone and there are no children
-    loop {
-        sys::drain_signals(&signals);
-        let none_left = reap(&mut supervisors);
-        groups.retain(|cell, group: &mut CellCgroup| supervisors.contains(cell) || !group.remove());
-        if none_left && host.is_none() {
-            sys::exit(0);
-        }
-        if host.is_none() {
-            // Supervisors exit by themselves, unless a program has stopped them.
-            supervisors.clear();
-        }
-        let has_orphans = !none_left && descendants::has_other_children(&supervisors);
-        if has_orphans {
-            descendants::kill_groups(&supervisors);
-        }
-        let wait = if has_orphans { Timespec::try_from(ORPHAN_SEARCH_INTERVAL).ok() } else { None };
-        let mut ready = vec![PollFd::new(&signals, PollFlags::IN)];
-        ready.extend(host.as_ref().map(|host| PollFd::new(host, PollFlags::IN)));
-        let host_ready = poll(&mut ready, wait.as_ref()).is_ok()
-            && ready.get(1).is_some_and(|host| !host.revents().is_empty());
-        drop(ready);
-        if host_ready && let Some(open) = &host {
-            let Some((plan, control)) = receive_request(open) else {
-                host = None;
-                continue;
-            };
-            let group = plan.as_ref().and_then(|plan| CellCgroup::create(&plan.limits));
-            match sys::fork() {
-                Ok(ForkSide::Child) => {
-                    // If the child held the socket, the host would not notice the end of the spawner.
-                    drop((host.take(), signals));
-                    run_child(plan, group.as_ref(), &control, limits)
-                }
-                Ok(ForkSide::Parent(pid)) => {
-                    supervisors.insert(pid);
-                    groups.extend(group.map(|group| (pid, group)));
-                }
-                // The host sees its end of the socket close, and reports the failure.
-                Err(_) => {
-                    group.as_ref().map(CellCgroup::remove);
-                }
-            }
-        }
+/// A program to run, with its environment and standard streams.
+#[derive(Debug)]
+pub struct ProcessCommand {
+    /// The command as the policy judged it.
+    pub judged: CommandLine,
+    /// The arguments that are executed: those of `judged`, or an equivalent without an unneeded profile or shell.
+    pub(crate) argv: Vec<OsString>,
+    /// The complete environment.
+    pub env: BTreeMap<OsString, OsString>,
+    /// The working directory, which passed the policy check.
+    pub directory: Arc<FileHandle>,
+    /// The standard streams.
+    pub stdio: Stdio,
+    /// A script that a shell finds at `/dev/fd/9`.
+    pub(crate) prelude: Option<Arc<OwnedFd>>,
+}
+
+/// The standard streams of a process.
+#[derive(Debug, Clone)]
+pub enum Stdio {
+    /// Empty input; output to pipes.
+    NoInput,
+    /// Input from a pipe; output to pipes.
+    PipedInput,
+    /// Input from this file; output to pipes.
+    FileInput(Arc<OwnedFd>),
+    /// Input from and output to a terminal.
+    Terminal(PtySize),
+    /// These descriptors: input, output, error.
+    Descriptors(Arc<[OwnedFd; 3]>),
+}
+
+/// Starts processes. Clones share the spawner process and its supervisors.
+#[derive(Debug, Clone, Default)]
+pub struct Spawner {
+    pub(super) shared: Arc<Mutex<SpawnerState>>,
+    cells: Arc<CellPool>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct SpawnerState {
+    link: Option<SpawnerLink>,
+    pub(super) idle: Vec<StdStream>,
+}
+
+/// The connection to the running spawner process.
+#[derive(Debug)]
+struct SpawnerLink {
+    socket: StdStream,
+    process: Option<std::process::Child>,
+}
+
+impl Drop for SpawnerLink {
+    fn drop(&mut self) {
+        let Some(mut process) = self.process.take() else { return };
+        // The spawner ends when its socket is closed and its last supervisor is gone. A thread reaps it.
+        let _closed = self.socket.shutdown(std::net::Shutdown::Both);
+        // A program may have stopped the spawner.
+        let pid = i32::try_from(process.id()).ok().and_then(rustix::process::Pid::from_raw);
+        let _gone = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::CONT));
+        let _no_more_threads = std::thread::Builder::new().spawn(move || process.wait());
     }
 }
 
-fn run_child(
-    plan: Option<CellPlan>,
-    group: Option<&CellCgroup>,
-    control: &OwnedFd,
-    limits: LaunchLimits,
-) -> ! {
-    match plan {
-        Some(plan) => cell::serve(plan, group, control, limits),
-        None => supervisor::supervise(control, limits),
+impl Spawner {
+    /// Starts `command` with its permit, confined as the permit says.
+    pub(crate) async fn start(
+        &self,
+        command: &ProcessCommand,
+        permit: &Permit,
+    ) -> Result<RunningProcess, SpawnFault> {
+        permit.may_run(&command.judged)?;
+        let cell = self.cell_for(permit).await?;
+        let (pipes, theirs) = ProcessPipes::open(&command.stdio, cell.as_deref())?;
+        let directory = command.directory.directory()?;
+        // In a cell the directory is entered by its path: the descriptor would lead out of the cell.
+        let mut fds: Vec<_> = if cell.is_none() { vec![directory.as_fd()] } else { Vec::new() };
+        fds.extend(theirs.iter().map(AsFd::as_fd));
+        fds.extend(command.prelude.as_deref().map(AsFd::as_fd));
+        // An idle supervisor may have been killed, and so may the spawner.
+        // ends: idle supervisors are used up, and only `MAX_NEW_SUPERVISORS` new ones are tried
+        let mut tries = 0;
+        // The watch begins before the run, so that files which the run creates are missing yet.
+        let watch = cell.as_ref().map(|cell| cell.begin_watch());
+        loop {
+            let (supervisor, layer_names, source) = self.take_supervisor(cell.as_deref())?;
+            let layers = cell.as_ref().map(|cell| cell.layers_for_run(&layer_names)).unwrap_or_default();
+            let order = SupervisorOrder::Run(command.launch_request(cell.as_deref(), &layers)).encode();
+            if order.len() > MAX_ORDER_BYTES {
+                return Err(command.launch_fault(LaunchStep::Exec, rustix::io::Errno::TOOBIG.raw_os_error()));
+            }
+            let mut control_socket =
+                ControlSocket { stream: UnixStream::from_std(supervisor)?, inbox: Vec::new() };
+            tries += usize::from(source != SupervisorSource::Reused);
+            match self.send_when_ready(&mut control_socket, source, &order, &fds).await {
+                Ok(()) => {
+                    tracing::debug!(confined = cell.is_some(), "sent the order to a supervisor");
+                    let enforcement = enforcement_in(cell.as_deref(), permit);
+                    let spawner = self.clone();
+                    let run = RunningProcess {
+                        control_socket,
+                        pipes,
+                        spawner,
+                        cell,
+                        enforcement,
+                        layers,
+                        layer_names,
+                        watch,
+                    };
+                    return Ok(run);
+                }
+                Err(error) if tries == MAX_NEW_SUPERVISORS => {
+                    if let Some(cell) = &cell {
+                        self.cells.forget(cell).await;
+                    }
+                    return Err(error.into());
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Returns the cell for a command that runs with `permit`, and creates it if it is missing. `None`: the command
+    /// is not confined.
+    async fn cell_for(&self, permit: &Permit) -> Result<Option<Arc<SandboxCell>>, SpawnFault> {
+        match permit.confinement() {
+            Some(confinement) => self.cells.find_or_create(self, permit.read_scope(), confinement).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Sends `order` to a supervisor. The order waits until a new supervisor is ready: one that is only late would
+    /// still run the order.
+    async fn send_when_ready(
+        &self,
+        control_socket: &mut ControlSocket,
+        source: SupervisorSource,
+        order: &[u8],
+        fds: &[BorrowedFd<'_>],
+    ) -> io::Result<()> {
+        if source != SupervisorSource::Reused {
+            self.wait_until_ready(control_socket, source).await?;
+        }
+        send(&control_socket.stream, order, fds).await
+    }
+
+    /// Waits for the first report of a new supervisor. Replaces a spawner that is too late.
+    async fn wait_until_ready(
+        &self,
+        control_socket: &mut ControlSocket,
+        source: SupervisorSource,
+    ) -> io::Result<()> {
+        match timeout(SPAWNER_TIMEOUT, control_socket.next_report()).await {
+            Ok(Some(SupervisorReport::Ready)) => Ok(()),
+            // The spawner was killed, or could not create another process.
+            Ok(_) => Err(io::Error::other("the system lets no more processes be made")),
+            Err(_) => {
+                self.kill_unresponsive_spawner(source);
+                Err(io::ErrorKind::TimedOut.into())
+            }
+        }
+    }
+
+    /// Lets commands use `scratch` as their private directory, if their policy names it.
+    pub fn lend_scratch(&self, scratch: &Arc<Scratch>) {
+        self.cells.lend_scratch(scratch);
+    }
+
+    /// Requests a cell from the spawner as `order` says, and returns the socket to it.
+    pub(crate) fn request_cell(&self, order: &[u8]) -> Result<StdStream, SpawnFault> {
+        let mut shared = self.shared.lock();
+        let (ours, theirs) = StdStream::pair()?;
+        ours.set_nonblocking(true)?;
+        shared.request_from_spawner(order, &theirs)?;
+        Ok(ours)
+    }
+
+    /// Returns the enforcement for a command that runs with `permit`. Creates the cell if it is missing.
+    pub async fn enforcement(&self, permit: &Permit) -> Result<Enforcement, SpawnFault> {
+        let cell = self.cell_for(permit).await?;
+        Ok(enforcement_in(cell.as_deref(), permit))
+    }
+
+    /// Returns the mounts, the tier and the enforcement for a command that runs with `permit`.
+    pub async fn explain(&self, permit: &Permit) -> Result<ConfinementReport, SpawnFault> {
+        let cell = self.cell_for(permit).await?;
+        Ok(ConfinementReport {
+            tier: cell.as_ref().map_or(Tier::Nothing, |cell| cell.tier()),
+            enforcement: enforcement_in(cell.as_deref(), permit),
+            mounts: cell.map(|cell| cell.describe_mounts()).unwrap_or_default(),
+        })
+    }
+
+    /// Kills a spawner that does not respond, e.g. because a program stopped it. The next request starts another one.
+    fn kill_unresponsive_spawner(&self, spawner: SupervisorSource) {
+        let mut shared = self.shared.lock();
+        // Another thread may have replaced it already.
+        if let Some(link) = &mut shared.link
+            && spawner == SupervisorSource::Spawner(link.id())
+        {
+            let _gone = link.process.as_mut().map(std::process::Child::kill);
+            shared.link = None;
+        }
+    }
+
+    /// Returns a free supervisor, its layers if it is in a cell, and its source.
+    fn take_supervisor(
+        &self,
+        cell: Option<&SandboxCell>,
+    ) -> Result<(StdStream, Vec<String>, SupervisorSource), SpawnFault> {
+        let pair = || {
+            let (ours, theirs) = StdStream::pair()?;
+            ours.set_nonblocking(true)?;
+            io::Result::Ok((ours, theirs))
+        };
+        if let Some(cell) = cell {
+            if let Some((supervisor, layer_names)) = cell.take_idle() {
+                return Ok((supervisor, layer_names, SupervisorSource::Reused));
+            }
+            let (ours, theirs) = pair()?;
+            send_request(&cell.control, &[0], &theirs)?;
+            return Ok((ours, cell.new_layers(), SupervisorSource::Cell));
+        }
+        let mut shared = self.shared.lock();
+        if let Some(supervisor) = shared.idle.pop() {
+            return Ok((supervisor, Vec::new(), SupervisorSource::Reused));
+        }
+        let (ours, theirs) = pair()?;
+        let source = shared.request_from_spawner(&MessageEncoder::new().finish(), &theirs)?;
+        Ok((ours, Vec::new(), source))
     }
 }
 
-/// Prepares the process: only the socket to the host remains of what it inherited.
-fn prepare_process() -> Option<(OwnedFd, OwnedFd)> {
-    // Other open descriptors of the host must not be inherited.
-    sys::close_from(3);
-    let host = take_stdin().ok()?;
-    // Leaves the session of the host's terminal, so that Ctrl-C there does not reach this process.
-    let _already = rustix::process::setsid();
-    let _old_kernel = rustix::thread::set_name(c"toolgate-spawn");
-    let _old_kernel = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-    // The OOM killer prefers these processes to the host.
-    let _may_not =
-        rustix::fs::open("/proc/self/oom_score_adj", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
-            .and_then(|likely| rustix::io::write(likely, b"200"));
-    let _old_kernel = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    sys::reset_signals();
-    Some((host, sys::child_signals().ok()?))
+/// Returns the enforcement for a command with `permit`, in `cell` or outside any cell.
+fn enforcement_in(cell: Option<&SandboxCell>, permit: &Permit) -> Enforcement {
+    cell.map_or_else(|| unconfined_enforcement(permit), |cell| cell.enforcement.clone())
 }
 
-/// Moves the socket away from standard input, which is replaced.
-fn take_stdin() -> rustix::io::Result<OwnedFd> {
-    let host = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 10)?;
-    rustix::stdio::dup2_stdin(rustix::stdio::stdout())?;
-    Ok(host)
+/// The source of a supervisor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SupervisorSource {
+    /// An idle supervisor, reused.
+    Reused,
+    Spawner(Option<u32>),
+    Cell,
 }
 
-/// Receives a request: a cell with this plan or a supervisor, and its socket. Returns `None` if the host is gone.
-fn receive_request(host: &OwnedFd) -> Option<(Option<CellPlan>, OwnedFd)> {
-    let (bytes, mut fds) = fd_passing::receive_message(host, MAX_ORDER_BYTES)?;
-    let plan = match bytes.is_empty() {
-        true => None,
-        false => Some(CellPlan::read(&mut MessageDecoder(&bytes))?),
-    };
-    Some((plan, fds.pop()?))
+impl SpawnerState {
+    /// Sends `order` to the spawner, which is started if there is none.
+    fn request_from_spawner(
+        &mut self,
+        order: &[u8],
+        theirs: &StdStream,
+    ) -> Result<SupervisorSource, SpawnFault> {
+        if let Some(link) = &self.link
+            && send_request(&link.socket, order, theirs).is_ok()
+        {
+            return Ok(SupervisorSource::Spawner(link.id()));
+        }
+        // There is no spawner, or it was killed: it can no longer clean up after the supervisors that it created.
+        self.idle.clear();
+        let link = self.link.insert(SpawnerLink::open()?);
+        send_request(&link.socket, order, theirs)?;
+        Ok(SupervisorSource::Spawner(link.id()))
+    }
 }
 
-/// Reaps all processes that have exited. Returns true if no child is left.
-fn reap(supervisors: &mut BTreeSet<i32>) -> bool {
-    // ends: every round reaps one process, or is the last
-    loop {
-        match sys::wait_any() {
-            ChildWaitOutcome::Reaped(ReapedChild { pid, .. }) => {
-                supervisors.remove(&pid);
+/// The confinement of a command, for `--explain`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfinementReport {
+    /// The layers in force.
+    pub tier: Tier,
+    /// The enforcement.
+    pub enforcement: Enforcement,
+    /// Paths that differ from the host's, with a description.
+    pub mounts: Vec<(PathBuf, &'static str)>,
+}
+
+impl SpawnerLink {
+    fn id(&self) -> Option<u32> {
+        self.process.as_ref().map(std::process::Child::id)
+    }
+
+    fn open() -> Result<Self, SpawnFault> {
+        let open_files = spawner_entry::initialized_file_limit().ok_or(SpawnFault::NotReady)?;
+        let (ours, theirs) = StdStream::pair()?;
+        ours.set_nonblocking(true)?;
+        // The binary that runs now, even if its file was replaced.
+        #[expect(clippy::disallowed_methods, reason = "the one place that starts the spawner")]
+        let mut command = std::process::Command::new("/proc/self/exe");
+        command.arg0(spawner_entry::SPAWNER_NAME).env_clear().current_dir("/");
+        command.args(open_files.map(|limit| limit.to_string()));
+        command.stdin(OwnedFd::from(theirs)).stdout(std::process::Stdio::null());
+        let process = command.stderr(std::process::Stdio::null()).spawn()?;
+        Ok(Self { socket: ours, process: Some(process) })
+    }
+}
+
+/// Sends an order with the socket `end`, which the new supervisor or cell will serve.
+fn send_request(socket: &StdStream, order: &[u8], end: &StdStream) -> io::Result<()> {
+    let end = [end.as_fd()];
+    let (mut rest, mut fds) = (order, &end[..]);
+    // ends: with the message sent, or when the other side was busy for too long
+    while !rest.is_empty() {
+        match fd_passing::send(socket, rest, fds) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let wait = Timespec::try_from(SPAWNER_TIMEOUT).ok();
+                if poll(&mut [PollFd::new(socket, PollFlags::OUT)], wait.as_ref())? == 0 {
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, "the spawner does not answer"));
+                }
             }
-            // A supervisor never stops by itself: a program has stopped it.
-            ChildWaitOutcome::Stopped(pid) if supervisors.contains(&pid) => {
-                descendants::signal_all(&BTreeSet::from([pid]), Signal::CONT);
+            sent => (rest, fds) = (&rest[sent?..], &[]),
+        }
+    }
+    Ok(())
+}
+
+impl ProcessCommand {
+    /// Creates a command that runs exactly what the policy judged.
+    pub fn new(
+        judged: CommandLine,
+        env: BTreeMap<OsString, OsString>,
+        directory: Arc<FileHandle>,
+        stdio: Stdio,
+    ) -> Self {
+        let argv = judged.argv().into_iter().map(OsString::from).collect();
+        Self { judged, argv, env, directory, stdio, prelude: None }
+    }
+
+    fn launch_request(&self, cell: Option<&SandboxCell>, layers: &[BorrowedLayer]) -> LaunchRequest {
+        let variable =
+            |(name, value): (&OsString, &OsString)| [name.as_bytes(), b"=", value.as_bytes()].concat();
+        let mut env = self.env.clone();
+        let mut directory = Vec::new();
+        if let Some(cell) = cell {
+            let inside = cell.path_inside(self.directory.path());
+            if env.get(OsStr::new("PWD")).is_some_and(|pwd| pwd == self.directory.path()) {
+                env.insert("PWD".into(), inside.clone().into());
             }
-            ChildWaitOutcome::Stopped(_) => {}
-            ChildWaitOutcome::Running => return false,
-            ChildWaitOutcome::NoChildren => return true,
+            env.extend(cell.variables().iter().map(|(name, value)| ((*name).into(), value.clone().into())));
+            directory = inside.into_os_string().into_vec();
+        }
+        LaunchRequest {
+            argv: self.argv.iter().map(|word| word.as_bytes().to_owned()).collect(),
+            env: env.iter().map(variable).collect(),
+            terminal: matches!(self.stdio, Stdio::Terminal(_)),
+            prelude: self.prelude.is_some(),
+            directory,
+            layers: layers.iter().map(|layer| layer.request.clone()).collect(),
+        }
+    }
+
+    /// Returns the error for a command that was not started, given the failed step.
+    pub(crate) fn launch_fault(&self, step: LaunchStep, errno: i32) -> SpawnFault {
+        SpawnFault::Refused {
+            step,
+            program: self.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+            directory: self.directory.path().to_owned(),
+            errno: io::Error::from_raw_os_error(errno),
         }
     }
 }

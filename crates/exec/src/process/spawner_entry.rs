@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::launch::LaunchLimits;
-use super::spawner;
+use super::spawner_process;
 
 /// The spawner's process name, by which the binary recognizes its role.
 pub(super) const SPAWNER_NAME: &str = "toolgate-spawner";
@@ -20,7 +20,7 @@ pub fn init() {
     let mut args = std::env::args_os();
     if args.next().is_some_and(|name| name == SPAWNER_NAME) && std::env::vars_os().next().is_none() {
         let open_files = args.next().and_then(|limit| limit.to_str()?.parse().ok());
-        spawner::serve(LaunchLimits { open_files });
+        spawner_process::serve(LaunchLimits { open_files });
     }
     let _once = INITIAL_FILE_LIMIT.set(getrlimit(Resource::Nofile).current);
 }

@@ -20,22 +20,9 @@ use crate::sandbox::egress::EgressHosts;
 use crate::sandbox::mounted_layers::{LayerMountOutcome, MountedLayers};
 use crate::sandbox::{landlock, remount};
 
-/// Serves the host at the other end of `control` until the host is gone.
-pub(super) fn supervise(control: &OwnedFd, limits: LaunchLimits) -> ! {
-    serve_host(control, limits, None, None)
-}
-
-/// Serves the host in a cell: the programs are confined.
-pub(crate) fn supervise_in_cell(
-    control: &OwnedFd,
-    limits: LaunchLimits,
-    inside: &ProgramConfinement,
-    dns_stub: Option<DnsStub>,
-) -> ! {
-    serve_host(control, limits, Some(inside), dns_stub)
-}
-
-fn serve_host(
+/// Serves the host at the other end of `control` until the host is gone. In a cell, the programs are confined by
+/// `inside`.
+pub(crate) fn supervise(
     control: &OwnedFd,
     limits: LaunchLimits,
     inside: Option<&ProgramConfinement>,

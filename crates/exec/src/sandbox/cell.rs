@@ -203,7 +203,7 @@ impl SpareSupervisor {
         match fds.pop().filter(|_| employed.is_ok()) {
             Some(control) => {
                 drop(theirs);
-                confined::keep(&control, limits, confinement, dns_stub)
+                confined::supervise(&control, limits, Some(confinement), dns_stub)
             }
             None => confined::exit(0),
         }

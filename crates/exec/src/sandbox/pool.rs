@@ -343,7 +343,7 @@ impl SandboxCell {
     }
 
     /// Returns the readable paths of its commands.
-    pub(crate) fn reach(&self) -> &Arc<ReadScope> {
+    pub(crate) fn read_scope(&self) -> &Arc<ReadScope> {
         &self.read_scope
     }
 

@@ -31,7 +31,7 @@ impl SessionConfinement {
         Self {
             enforcement: process.enforcement.clone(),
             confinement: process.confinement(),
-            read_scope: process.reach(),
+            read_scope: process.read_scope(),
             refusals: Vec::new(),
             read_only_repositories: process.read_only_repositories(),
             layers: std::mem::take(&mut process.layers),
@@ -104,7 +104,7 @@ impl ProcessSession {
     }
 
     /// Returns the readable paths, if the session is confined.
-    pub fn reach(&self) -> Option<Arc<ReadScope>> {
+    pub fn read_scope(&self) -> Option<Arc<ReadScope>> {
         self.state.lock().confined.read_scope.clone()
     }
 

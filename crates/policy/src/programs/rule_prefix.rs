@@ -1,7 +1,8 @@
 //! Finds the first words of a command that a saved rule may consist of.
 
 use super::{
-    CommandRisk, RUNNERS, Runner, Starter, classify_command, is_interpreter, list_contains, program_name, read_only,
+    CommandRisk, RUNNERS, Runner, Starter, classify_command, is_interpreter, list_contains, program_name,
+    read_only,
 };
 
 /// Programs, besides interpreters and starters, for which a rule would allow too much.

@@ -84,11 +84,11 @@ fn write_head(html: &mut HtmlWriter, name: &str) {
     html.tag("</style>\n</head>\n<body>\n");
 }
 
-/// Splits a session into turns: the moments before the first prompt, then from each prompt to the next.
+/// Splits a session into turns: the events before the first prompt, then from each prompt to the next.
 fn split_turns(timeline: &SessionTimeline) -> Vec<&[TimelineEvent]> {
     let mut turns = Vec::new();
     let mut rest = &timeline.events[..];
-    // ends: each turn takes at least one moment
+    // ends: each turn takes at least one event
     while !rest.is_empty() {
         let next = rest.iter().skip(1).position(TimelineEvent::is_prompt).map_or(rest.len(), |at| at + 1);
         let (turn, after) = rest.split_at(next);

@@ -91,7 +91,7 @@ fn draw_legend(html: &mut HtmlWriter, spans: &[WaitSpan]) {
 fn draw_ticks(html: &mut HtmlWriter, time: &Range<u64>, rows: u64) {
     let length = time.end.saturating_sub(time.start);
     let step = tick_interval(length);
-    // ends: TICKS, as the step is chosen so
+    // ends: MAX_TICKS, as the step is chosen so
     for tick in (0..=length / step).map(|tick| tick * step) {
         html.tag("<line class=\"tick\" y1=\"0\" y2=\"");
         html.number(rows * 18 + 4);

@@ -68,7 +68,7 @@ impl RecordedSession {
             }
         });
         let decisions = timeline.calls().filter_map(|(_, call)| {
-            let decision = call.questions.last()?.decision.as_ref()?;
+            let decision = call.questions.iter().rev().find_map(|question| question.decision.as_ref())?;
             Some((call.call.id.clone(), decision.decision.clone()))
         });
         let diffs = timeline.entries().filter_map(|entry| match entry {

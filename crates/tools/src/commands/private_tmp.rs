@@ -16,7 +16,7 @@ const TIMESTAMP_SLACK: Duration = Duration::from_millis(50);
 
 /// Returns notes on the files that the command of `session` left in private directories above `workspace`.
 pub(crate) fn files_left_in_private_tmp(session: &ProcessSession, workspace: &Path) -> Vec<String> {
-    let Some(read_scope) = session.reach().filter(|_| !lacks_private_tmp(&session.enforcement())) else {
+    let Some(read_scope) = session.read_scope().filter(|_| !lacks_private_tmp(&session.enforcement())) else {
         return Vec::new();
     };
     let private_dirs =

@@ -30,7 +30,7 @@ impl SandboxRefusals {
         let confinement = session.confinement();
         // A successful command was refused nothing that matters, and a known refusal needs no guess.
         let guesses = reported.is_empty() && code.is_some_and(|code| code != 0);
-        let bounds = confinement.zip(session.reach()).filter(|_| guesses);
+        let bounds = confinement.zip(session.read_scope()).filter(|_| guesses);
         let git_notes = explain_git_failures(session, output);
         let Some((confinement, read_scope)) = bounds else {
             return Self { reported, guessed: None, hidden_file: None, git_notes };
@@ -169,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    fn reach(workspace: &str, deny: &[&str]) -> ReadScope {
+    fn read_scope(workspace: &str, deny: &[&str]) -> ReadScope {
         let own = |place: &str| ReadRoot::new(format!("/tmp/s{place}")).with_spelling(place).unlisted();
         let home = || ["/tmp/home".into()];
         let roots = vec![
@@ -187,7 +187,7 @@ mod tests {
             read_only: vec![format!("{workspace}/Cargo.lock").into()],
             ..Confinement::default()
         };
-        let (reach, workdir) = (reach(workspace, deny), Path::new(workspace));
+        let (reach, workdir) = (read_scope(workspace, deny), Path::new(workspace));
         DenialGuesser {
             confinement: &confinement,
             read_scope: &reach,
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn what_the_host_has_in_tmp_is_told_to_be_unseen() {
-        let (confinement, reach) = (Confinement::default(), reach("/tmp/x/w", &[]));
+        let (confinement, reach) = (Confinement::default(), read_scope("/tmp/x/w", &[]));
         let mut guessing = DenialGuesser {
             confinement: &confinement,
             read_scope: &reach,

@@ -152,7 +152,7 @@ impl<'a> SharedWalk<'a> {
         match self.ignore {
             IgnoreFiles::Everything => None,
             IgnoreFiles::Respect => {
-                let (root, _) = fs.reach().locate(start.path()).ok()?;
+                let (root, _) = fs.read_scope().locate(start.path()).ok()?;
                 IgnoreRules::for_ancestors(start, root.path(), (self.deny, &self.budget))
             }
         }
