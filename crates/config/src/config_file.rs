@@ -6,29 +6,23 @@ use std::io::Read;
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
-use runtime::{EnvironmentPolicy, HostPattern, HostPatternFault};
+use runtime::{HostPattern, HostPatternFault};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::hook::HookTable;
+use super::load::UserDirs;
 use super::mcp_server::ServerTable;
-use super::tool_forms::{ModelTable, PatchForm, ShellName};
-use super::web_search::{WebSearchKey, WebSearchTable};
-use super::{
-    ApprovalMode, ConfinementTier, EnvInheritance, IntegerStyle, NetworkMode, SandboxMode, SettingSource,
-    SourcedValue,
-};
+use super::tables::{CommandsTable, ConfinementTable, FilesTable, LimitsTable, ToolsTable};
+use super::tool_forms::ModelTable;
+use super::web_search::WebSearchTable;
+use super::{ApprovalMode, IntegerStyle, SandboxMode, SettingSource, SourcedValue};
 use crate::operation_fault::OperationFault;
 
 /// Bytes of a configuration file at most.
 const MAX_BYTES: u64 = 1 << 20;
-const MAX_PATTERNS: usize = 500;
-const OUTPUT_TOKENS_RANGE: RangeInclusive<u64> = 100..=1_000_000;
-const CALL_TIMEOUT_MS_RANGE: RangeInclusive<u64> = 100..=86_400_000;
-const PARALLEL_RANGE: RangeInclusive<u64> = 1..=1024;
-const SESSIONS_RANGE: RangeInclusive<u64> = 1..=1024;
 
 /// A configuration file that was read.
 #[derive(Debug)]
@@ -55,79 +49,6 @@ pub(super) struct ConfigTables {
     pub(super) wire: WireTable,
     pub(super) hook: Vec<HookTable>,
     pub(super) mcp_servers: BTreeMap<String, Spanned<ServerTable>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct ToolsTable {
-    pub(super) only: Option<Spanned<Vec<String>>>,
-    pub(super) without: Vec<Spanned<String>>,
-    pub(super) web_search: Option<Spanned<WebSearchKey>>,
-    #[serde(alias = "tools_web_search_request")]
-    pub(super) web_search_request: Option<Spanned<bool>>,
-    pub(super) include_plan_tool: Option<Spanned<bool>>,
-    pub(super) include_apply_patch_tool: Option<Spanned<bool>>,
-    pub(super) include_view_image_tool: Option<Spanned<bool>>,
-    pub(super) shell_type: Option<Spanned<ShellName>>,
-    pub(super) apply_patch_tool_type: Option<Spanned<PatchForm>>,
-    pub(super) use_experimental_streamable_shell_tool: Option<Spanned<bool>>,
-}
-
-impl ToolsTable {
-    /// Returns the tools that their own switch disables.
-    pub(super) fn disabled_tools(&self) -> impl Iterator<Item = (&'static str, &Spanned<bool>)> {
-        let switches = [
-            ("update_plan", &self.include_plan_tool),
-            ("apply_patch", &self.include_apply_patch_tool),
-            ("view_image", &self.include_view_image_tool),
-        ];
-        let given = switches.into_iter().filter_map(|(tool, switch)| Some((tool, switch.as_ref()?)));
-        given.filter(|(_, on)| !on.get_ref())
-    }
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct FilesTable {
-    pub(super) read_roots: Vec<Spanned<String>>,
-    pub(super) deny_read: Vec<Spanned<String>>,
-    pub(super) deny_read_defaults: Option<Spanned<bool>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct CommandsTable {
-    pub(super) inherit: Option<Spanned<EnvInheritance>>,
-    pub(super) pass: Vec<Spanned<String>>,
-    pub(super) set: BTreeMap<String, Spanned<String>>,
-    pub(super) sessions: Option<Spanned<u64>>,
-    pub(super) shell: Option<Spanned<PathBuf>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct ConfinementTable {
-    pub(super) writable: Vec<Spanned<String>>,
-    pub(super) read_only: Vec<Spanned<String>>,
-    pub(super) network: Option<Spanned<NetworkMode>>,
-    pub(super) hosts: Vec<Spanned<String>>,
-    pub(super) unix_sockets: Vec<Spanned<String>>,
-    pub(super) tier: Option<Spanned<ConfinementTier>>,
-    pub(super) require: Option<Spanned<ConfinementTier>>,
-    pub(super) processes: Option<Spanned<u64>>,
-    pub(super) memory_mb: Option<Spanned<u64>>,
-    pub(super) file_size_mb: Option<Spanned<u64>>,
-    pub(super) open_files: Option<Spanned<u64>>,
-    pub(super) tmp_mb: Option<Spanned<u64>>,
-    pub(super) shm_mb: Option<Spanned<u64>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct LimitsTable {
-    pub(super) output_tokens: Option<Spanned<u64>>,
-    pub(super) call_timeout_ms: Option<Spanned<u64>>,
-    pub(super) parallel: Option<Spanned<u64>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -218,52 +139,14 @@ impl ConfigFile {
     }
 
     fn check(&self) -> Result<(), OperationFault> {
-        let limits = &self.content.limits;
-        self.check_range("output_tokens", limits.output_tokens.as_ref(), OUTPUT_TOKENS_RANGE)?;
-        self.check_range("call_timeout_ms", limits.call_timeout_ms.as_ref(), CALL_TIMEOUT_MS_RANGE)?;
-        self.check_range("parallel", limits.parallel.as_ref(), PARALLEL_RANGE)?;
-        if let Some(one_more) = self.content.files.deny_read.get(MAX_PATTERNS) {
-            return Err(
-                self.fault_at(&one_more.span(), &format!("more than {MAX_PATTERNS} patterns are too many"))
-            );
-        }
-        for pattern in &self.content.files.deny_read {
-            // Any home directory serves to validate a pattern.
-            runtime::DenyRead::new([pattern.get_ref()], Some(Path::new("/home")))
-                .map_err(|fault| self.fault_at(&pattern.span(), &fault.to_string()))?;
-        }
-        self.check_confinement()?;
+        let ConfigTables { files, commands, confinement, limits, .. } = &self.content;
+        limits.check(self)?;
+        files.check(self)?;
+        confinement.check(self)?;
         HookTable::check_all(self)?;
         ServerTable::check_all(self)?;
         WebSearchTable::check(self)?;
-        self.check_commands()
-    }
-
-    fn check_confinement(&self) -> Result<(), OperationFault> {
-        let ConfinementTable {
-            processes,
-            memory_mb,
-            file_size_mb,
-            open_files,
-            tmp_mb,
-            shm_mb,
-            hosts,
-            unix_sockets,
-            ..
-        } = &self.content.confinement;
-        self.check_range("processes", processes.as_ref(), 1..=4_000_000)?;
-        self.check_range("memory_mb", memory_mb.as_ref(), 16..=1 << 30)?;
-        self.check_range("file_size_mb", file_size_mb.as_ref(), 1..=1 << 30)?;
-        self.check_range("open_files", open_files.as_ref(), 16..=1 << 20)?;
-        self.check_range("tmp_mb", tmp_mb.as_ref(), 1..=1 << 30)?;
-        self.check_range("shm_mb", shm_mb.as_ref(), 1..=1 << 30)?;
-        for host in hosts {
-            self.parse_host(host)?;
-        }
-        match unix_sockets.iter().find(|name| !super::is_socket_name(name.get_ref())) {
-            Some(name) => Err(self.fault_at(&name.span(), super::INVALID_SOCKET)),
-            None => Ok(()),
-        }
+        commands.check(self)
     }
 
     /// Parses a value of this file as a host.
@@ -271,34 +154,6 @@ impl ConfigFile {
         text.get_ref()
             .parse()
             .map_err(|fault: HostPatternFault| self.fault_at(&text.span(), &fault.to_string()))
-    }
-
-    fn check_commands(&self) -> Result<(), OperationFault> {
-        let CommandsTable { pass, set, sessions, shell, .. } = &self.content.commands;
-        self.check_range("sessions", sessions.as_ref(), SESSIONS_RANGE)?;
-        let one_more = pass.get(MAX_PATTERNS).or(set.values().nth(MAX_PATTERNS));
-        if let Some(one_more) = one_more {
-            let why = format!("more than {MAX_PATTERNS} variables are too many");
-            return Err(self.fault_at(&one_more.span(), &why));
-        }
-        let passed = pass.iter().map(|name| {
-            let pass = vec![name.get_ref().clone()];
-            (name.span(), EnvironmentPolicy { pass, ..EnvironmentPolicy::default() })
-        });
-        let set = set.iter().map(|(name, value)| {
-            let set = vec![(name.clone(), value.get_ref().clone())];
-            (value.span(), EnvironmentPolicy { set, ..EnvironmentPolicy::default() })
-        });
-        for (span, environment) in passed.chain(set) {
-            environment.check().map_err(|fault| self.fault_at(&span, &fault.to_string()))?;
-        }
-        match shell {
-            Some(shell) if !shell.get_ref().is_absolute() => {
-                let why = "`shell` must be a whole path, e.g. `/bin/bash`";
-                Err(self.fault_at(&shell.span(), why))
-            }
-            Some(_) | None => Ok(()),
-        }
     }
 
     pub(super) fn check_range(
@@ -328,6 +183,48 @@ impl ConfigFile {
         let (line, _) = self.position(&value.span());
         let source = SettingSource::File { path: self.path.clone(), line };
         SourcedValue { value: convert(value.get_ref()), source }
+    }
+
+    /// Sets `setting` to a value of this file, if it is given.
+    pub(super) fn set<T, U>(
+        &self,
+        setting: &mut SourcedValue<U>,
+        value: Option<&Spanned<T>>,
+        convert: impl Fn(&T) -> U,
+    ) {
+        if let Some(value) = value {
+            *setting = self.setting(value, convert);
+        }
+    }
+
+    /// Sets `setting` to a value of this file, if that is lower.
+    pub(super) fn lower<T, U: PartialOrd>(
+        &self,
+        setting: &mut SourcedValue<U>,
+        value: Option<&Spanned<T>>,
+        convert: impl Fn(&T) -> U,
+    ) {
+        if value.is_some_and(|value| convert(value.get_ref()) < setting.value) {
+            self.set(setting, value, convert);
+        }
+    }
+
+    /// Converts a list of texts.
+    pub(super) fn texts(&self, list: &[Spanned<String>]) -> impl Iterator<Item = SourcedValue<String>> {
+        list.iter().map(|text| self.setting(text, Clone::clone))
+    }
+
+    /// Converts a list of paths, which start from the directory of the file.
+    pub(super) fn paths(&self, list: &[Spanned<String>]) -> impl Iterator<Item = SourcedValue<PathBuf>> {
+        list.iter().map(|path| self.setting(path, |path| self.base_directory().join(path)))
+    }
+
+    /// Returns a path in the user's file: `~/` is the home directory.
+    pub(super) fn resolve_path(&self, path: &str, dirs: &UserDirs) -> PathBuf {
+        match (path.strip_prefix("~/"), &dirs.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            (Some(_), None) | (None, _) => self.base_directory().join(path),
+        }
     }
 
     /// Returns the directory that relative paths in the file start from.

@@ -3,20 +3,13 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use runtime::HostPattern;
-use toml::Spanned;
-
 use super::config_file::{ConfigFile, ConfigSymlinks, ConfigTables};
 use super::hook::HookTable;
 use super::mcp_server::ServerTable;
-use super::project_file::{CommandLimitKeys, NarrowingLists, ProjectTables, RefusedKey};
+use super::project_file::{ProjectTables, RefusedKey};
 use super::tool_forms::ModelTable;
-use super::web_search::WebSearchKey;
-use super::{
-    ApprovalMode, CandidateState, Config, ConfigCandidate, HostedSearchMode, INVALID_SOCKET, SettingSource,
-    SourcedValue, is_socket_name,
-};
-use crate::flags::{ConfinementArgs, WorkspaceArgs};
+use super::{ApprovalMode, CandidateState, Config, ConfigCandidate, SettingSource, SourcedValue};
+use crate::flags::WorkspaceArgs;
 use crate::operation_fault::OperationFault;
 
 /// The project's file.
@@ -65,8 +58,7 @@ impl UserDirs {
 pub fn load(cwd: &Path, dirs: &UserDirs, flags: &WorkspaceArgs) -> Result<Config, OperationFault> {
     let mut config = Config::built_in();
     if let Some(file) = read_user_file(dirs, &mut config.candidates)? {
-        config.apply_user_file(&file);
-        config.apply_user_only_keys(&file, dirs)?;
+        config.apply_user_file(&file, dirs)?;
     }
     let own_model = config.model.value.is_some();
     for file in read_project_files(cwd, &mut config.candidates)? {
@@ -75,23 +67,10 @@ pub fn load(cwd: &Path, dirs: &UserDirs, flags: &WorkspaceArgs) -> Result<Config
         config.apply_project_file(&file, &project);
         // The model decides which tools are offered, so the user's own choice wins.
         if !own_model {
-            set_from_file(&mut config.model, &file, project.model, |model| Some(model.clone()));
+            file.set(&mut config.model, project.model, |model| Some(model.clone()));
         }
     }
-    if let Some(model) = &flags.model {
-        config.model = SourcedValue { value: Some(model.clone()), source: SettingSource::Flag("--model") };
-    }
-    if let Some(value) = flags.sandbox {
-        config.sandbox = SourcedValue { value, source: SettingSource::Flag("--sandbox") };
-    }
-    if let Some(value) = flags.approval {
-        config.approval = SourcedValue { value, source: SettingSource::Flag("--approval") };
-    }
-    config.apply_flags(cwd, &flags.confine)?;
-    for root in &flags.read_root {
-        let value = cwd.join(root);
-        config.files.read_roots.push(SourcedValue { value, source: SettingSource::Flag("--read-root") });
-    }
+    config.apply_flags(cwd, flags)?;
     Ok(config)
 }
 
@@ -195,57 +174,20 @@ fn refused_key_fault(
     file.fault_at(span, &why)
 }
 
-impl super::ConfinementSettings {
-    /// Pairs each limit with its value in a file.
-    fn limit_pairs<'a>(
-        &'a mut self,
-        keys: &CommandLimitKeys<'a>,
-    ) -> impl Iterator<Item = (&'a mut SourcedValue<Option<u64>>, Option<&'a Spanned<u64>>)> {
-        let limits = [
-            (&mut self.processes, keys.processes),
-            (&mut self.memory_mb, keys.memory_mb),
-            (&mut self.file_size_mb, keys.file_size_mb),
-            (&mut self.open_files, keys.open_files),
-            (&mut self.tmp_mb, keys.tmp_mb),
-            (&mut self.shm_mb, keys.shm_mb),
-        ];
-        limits.into_iter()
-    }
-}
-
 impl Config {
-    /// Applies the confinement flags.
-    fn apply_flags(&mut self, cwd: &Path, flags: &ConfinementArgs) -> Result<(), OperationFault> {
-        let at = |flag| {
-            move |path: &PathBuf| SourcedValue { value: cwd.join(path), source: SettingSource::Flag(flag) }
-        };
-        let ours = &mut self.confinement;
-        ours.writable.extend(flags.writable.iter().map(at("--writable")));
-        ours.read_only.extend(flags.read_only.iter().map(at("--read-only")));
-        if let Some(value) = flags.network {
-            ours.network = SourcedValue { value, source: SettingSource::Flag("--network") };
+    /// Applies the flags.
+    fn apply_flags(&mut self, cwd: &Path, flags: &WorkspaceArgs) -> Result<(), OperationFault> {
+        if let Some(model) = &flags.model {
+            self.model = SourcedValue { value: Some(model.clone()), source: SettingSource::Flag("--model") };
         }
-        if let Some(value) = flags.tier {
-            ours.tier = SourcedValue { value, source: SettingSource::Flag("--tier") };
+        if let Some(value) = flags.sandbox {
+            self.sandbox = SourcedValue { value, source: SettingSource::Flag("--sandbox") };
         }
-        if let Some(value) = flags.require {
-            ours.require = SourcedValue { value, source: SettingSource::Flag("--require") };
+        if let Some(value) = flags.approval {
+            self.approval = SourcedValue { value, source: SettingSource::Flag("--approval") };
         }
-        // A user who names a weaker layer wants it to be used.
-        if ours.require.source == SettingSource::BuiltIn && ours.tier.value < ours.require.value {
-            ours.require = ours.tier.clone();
-        }
-        let host =
-            |host: &HostPattern| SourcedValue { value: host.clone(), source: SettingSource::Flag("--host") };
-        ours.hosts.extend(flags.host.iter().map(host));
-        for name in &flags.unix_socket {
-            if !is_socket_name(name) {
-                return Err(OperationFault::usage(format!("--unix-socket {name}: {INVALID_SOCKET}")));
-            }
-            let source = SettingSource::Flag("--unix-socket");
-            ours.unix_sockets.push(SourcedValue { value: name.clone(), source });
-        }
-        for pattern in &flags.deny_read {
+        self.confinement.apply_flags(cwd, &flags.confine)?;
+        for pattern in &flags.confine.deny_read {
             let source = SettingSource::Flag("--deny-read");
             // A shell expands a glob to paths relative to the current directory.
             let value = match pattern.strip_prefix("./") {
@@ -254,148 +196,46 @@ impl Config {
             };
             self.files.deny_read.push(SourcedValue { value, source });
         }
+        for root in &flags.read_root {
+            let value = cwd.join(root);
+            self.files.read_roots.push(SourcedValue { value, source: SettingSource::Flag("--read-root") });
+        }
         Ok(())
     }
 
-    /// Applies the user's values for keys that any file may set.
-    fn apply_user_file(&mut self, file: &ConfigFile) {
-        let ConfigTables { sandbox, commands, confinement, limits, .. } = &file.content;
-        self.extend_lists(file, &NarrowingLists::from_tables(&file.content));
-        let ours = &mut self.confinement;
-        set_from_file(&mut ours.network, file, confinement.network.as_ref(), |&network| network);
-        set_from_file(&mut ours.require, file, confinement.require.as_ref(), |&tier| tier);
-        let keys = CommandLimitKeys {
-            processes: confinement.processes.as_ref(),
-            memory_mb: confinement.memory_mb.as_ref(),
-            file_size_mb: confinement.file_size_mb.as_ref(),
-            open_files: confinement.open_files.as_ref(),
-            tmp_mb: confinement.tmp_mb.as_ref(),
-            shm_mb: confinement.shm_mb.as_ref(),
-        };
-        for (ours, theirs) in ours.limit_pairs(&keys) {
-            set_from_file(ours, file, theirs, |&limit| Some(limit));
-        }
-        set_from_file(&mut self.sandbox, file, sandbox.as_ref(), |&sandbox| sandbox);
-        set_from_file(&mut self.approval, file, file.content.approval.as_ref(), |&approval| approval);
-        set_from_file(&mut self.commands.inherit, file, commands.inherit.as_ref(), |&inherit| inherit);
-        set_from_file(&mut self.commands.sessions, file, commands.sessions.as_ref(), to_usize);
-        set_from_file(&mut self.model, file, file.content.model.as_ref(), |model| Some(model.clone()));
-        set_from_file(&mut self.limits.output_tokens, file, limits.output_tokens.as_ref(), to_usize);
-        set_from_file(&mut self.limits.call_timeout_ms, file, limits.call_timeout_ms.as_ref(), |&timeout| {
-            timeout
-        });
-        set_from_file(&mut self.limits.parallel, file, limits.parallel.as_ref(), to_usize);
-    }
-
-    /// Applies a project's file: lists accumulate, limits only shrink.
-    fn apply_project_file(&mut self, file: &ConfigFile, project: &ProjectTables<'_>) {
-        self.extend_lists(file, &project.lists);
-        let ours = &mut self.confinement;
-        shrink_from_file(&mut ours.network, file, project.network, |&network| network);
-        // The strongest requirement wins.
-        if project.require.is_some_and(|tier| *tier.get_ref() > ours.require.value) {
-            set_from_file(&mut ours.require, file, project.require, |&tier| tier);
-        }
-        for (ours, theirs) in ours.limit_pairs(&project.command_limits) {
-            if theirs.is_some_and(|theirs| ours.value.is_none_or(|ours| *theirs.get_ref() < ours)) {
-                set_from_file(ours, file, theirs, |&limit| Some(limit));
-            }
-        }
-        shrink_from_file(&mut self.sandbox, file, project.sandbox, |&sandbox| sandbox);
-        // A user who is never asked is not asked more often either, and a disabled approval stays disabled.
-        let off = project.approval.is_some_and(|theirs| *theirs.get_ref() == ApprovalMode::Disabled);
-        if off || !matches!(self.approval.value, ApprovalMode::Never | ApprovalMode::Disabled) {
-            set_from_file(&mut self.approval, file, project.approval, |&approval| approval);
-        }
-        shrink_from_file(&mut self.commands.inherit, file, project.inherit, |&inherit| inherit);
-        shrink_from_file(&mut self.commands.sessions, file, project.sessions, to_usize);
-        let (ours, theirs) = (&mut self.limits, project.limits);
-        shrink_from_file(&mut ours.output_tokens, file, theirs.output_tokens.as_ref(), to_usize);
-        shrink_from_file(&mut ours.call_timeout_ms, file, theirs.call_timeout_ms.as_ref(), |&timeout| {
-            timeout
-        });
-        shrink_from_file(&mut ours.parallel, file, theirs.parallel.as_ref(), to_usize);
-    }
-
-    /// Adds the lists of a file. Each of them narrows what tools may do.
-    fn extend_lists(&mut self, file: &ConfigFile, lists: &NarrowingLists<'_>) {
-        set_from_file(&mut self.integers, file, lists.integers, |&integers| integers);
-        if let Some(only) = lists.only {
-            self.tools.only.push(file.setting(only, Clone::clone));
-        }
-        let same = |text: &Spanned<String>| file.setting(text, Clone::clone);
-        self.tools.without.extend(lists.without.iter().map(same));
-        let off = lists.disabled_tools.iter().map(|(tool, off)| file.setting(off, |_| (*tool).to_owned()));
-        self.tools.without.extend(off);
-        self.files.deny_read.extend(lists.deny_read.iter().map(same));
-        let below = |path: &Spanned<String>| file.setting(path, |path| file.base_directory().join(path));
-        self.confinement.read_only.extend(lists.read_only.iter().map(below));
-    }
-
-    /// Applies the keys that only the user's own file may set.
-    fn apply_user_only_keys(&mut self, file: &ConfigFile, dirs: &UserDirs) -> Result<(), OperationFault> {
-        let ConfigTables { tools, files, commands, confinement, .. } = &file.content;
-        let absolute = |root: &String| match (root.strip_prefix("~/"), &dirs.home) {
-            (Some(rest), Some(home)) => home.join(rest),
-            (Some(_), None) | (None, _) => file.base_directory().join(root),
-        };
-        self.files.read_roots.extend(files.read_roots.iter().map(|root| file.setting(root, absolute)));
-        let ours = &mut self.confinement;
-        ours.writable.extend(confinement.writable.iter().map(|root| file.setting(root, absolute)));
-        for text in &confinement.hosts {
-            let host = file.parse_host(text)?;
-            ours.hosts.push(file.setting(text, |_| host));
-        }
-        let same = |name: &Spanned<String>| file.setting(name, Clone::clone);
-        ours.unix_sockets.extend(confinement.unix_sockets.iter().map(same));
-        set_from_file(&mut ours.tier, file, confinement.tier.as_ref(), |&tier| tier);
-        let asked = |on: &bool| if *on { HostedSearchMode::Live } else { HostedSearchMode::Off };
-        set_from_file(&mut self.tools.web_search, file, tools.web_search_request.as_ref(), asked);
-        set_from_file(&mut self.tools.web_search, file, tools.web_search.as_ref(), WebSearchKey::hosted_mode);
-        let own = tools.web_search.as_ref().and_then(|key| Some((key, key.get_ref().own_search()?)));
-        self.tools.search = own.map(|(key, own)| file.setting(key, |_| own.clone()));
-        set_from_file(&mut self.tools.shell_type, file, tools.shell_type.as_ref(), |&form| Some(form));
-        let patch = tools.apply_patch_tool_type.as_ref();
-        set_from_file(&mut self.tools.apply_patch_tool_type, file, patch, |&form| Some(form));
-        let streamable = tools.use_experimental_streamable_shell_tool.as_ref();
-        let ours = &mut self.tools.use_experimental_streamable_shell_tool;
-        set_from_file(ours, file, streamable, |&streamable| Some(streamable));
+    /// Applies the user's file.
+    fn apply_user_file(&mut self, file: &ConfigFile, dirs: &UserDirs) -> Result<(), OperationFault> {
+        let ConfigTables {
+            model, sandbox, approval, tools, files, commands, confinement, limits, wire, ..
+        } = &file.content;
+        file.set(&mut self.model, model.as_ref(), |model| Some(model.clone()));
+        file.set(&mut self.sandbox, sandbox.as_ref(), |&sandbox| sandbox);
+        file.set(&mut self.approval, approval.as_ref(), |&approval| approval);
+        self.tools.apply_user(file, tools);
         self.models.extend(ModelTable::settings(file));
-        set_from_file(&mut self.files.deny_read_defaults, file, files.deny_read_defaults.as_ref(), |&on| on);
-        self.commands.pass.extend(commands.pass.iter().map(|name| file.setting(name, Clone::clone)));
-        let named = |(name, value): (&String, &Spanned<String>)| {
-            file.setting(value, |value| (name.clone(), value.clone()))
-        };
-        self.commands.set.extend(commands.set.iter().map(named));
-        set_from_file(&mut self.commands.shell, file, commands.shell.as_ref(), |shell| Some(shell.clone()));
+        self.files.apply_user(file, files, dirs);
+        self.commands.apply_user(file, commands);
+        self.confinement.apply_user(file, confinement, dirs)?;
+        self.limits.apply_user(file, limits);
+        file.set(&mut self.integers, wire.integers.as_ref(), |&integers| integers);
         self.hooks.extend(HookTable::settings(file, dirs));
         self.servers.extend(ServerTable::settings(file, dirs));
         Ok(())
     }
-}
 
-fn to_usize(number: &u64) -> usize {
-    usize::try_from(*number).unwrap_or(usize::MAX)
-}
-
-fn set_from_file<T, U>(
-    setting: &mut SourcedValue<U>,
-    file: &ConfigFile,
-    value: Option<&Spanned<T>>,
-    convert: impl Fn(&T) -> U,
-) {
-    if let Some(value) = value {
-        *setting = file.setting(value, convert);
-    }
-}
-
-fn shrink_from_file<T, U: PartialOrd>(
-    setting: &mut SourcedValue<U>,
-    file: &ConfigFile,
-    value: Option<&Spanned<T>>,
-    convert: impl Fn(&T) -> U,
-) {
-    if value.is_some_and(|value| convert(value.get_ref()) < setting.value) {
-        set_from_file(setting, file, value, convert);
+    /// Applies a project's file: lists accumulate, limits only shrink.
+    fn apply_project_file(&mut self, file: &ConfigFile, project: &ProjectTables<'_>) {
+        file.lower(&mut self.sandbox, project.sandbox, |&sandbox| sandbox);
+        // A user who is never asked is not asked more often either, and a disabled approval stays disabled.
+        let off = project.approval.is_some_and(|theirs| *theirs.get_ref() == ApprovalMode::Disabled);
+        if off || !matches!(self.approval.value, ApprovalMode::Never | ApprovalMode::Disabled) {
+            file.set(&mut self.approval, project.approval, |&approval| approval);
+        }
+        self.tools.apply_project(file, &project.tools);
+        self.files.apply_project(file, &project.files);
+        self.commands.apply_project(file, &project.commands);
+        self.confinement.apply_project(file, &project.confinement);
+        self.limits.apply_project(file, project.limits);
+        file.set(&mut self.integers, project.integers, |&integers| integers);
     }
 }

@@ -4,10 +4,9 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use super::config_file::{
-    CommandsTable, ConfigTables, ConfinementTable, FilesTable, LimitsTable, ToolsTable, WireTable,
-};
-use super::{ApprovalMode, ConfinementTier, EnvInheritance, IntegerStyle, NetworkMode, SandboxMode};
+use super::config_file::{ConfigTables, WireTable};
+use super::tables::{LimitsTable, ProjectCommands, ProjectConfinement, ProjectFiles, ProjectTools};
+use super::{ApprovalMode, ConfinementTier, IntegerStyle, SandboxMode};
 
 /// The values of a project's file. A key that could widen what tools may do has no field here, so no code can apply
 /// it.
@@ -16,50 +15,12 @@ pub(super) struct ProjectTables<'a> {
     pub(super) model: Option<&'a Spanned<String>>,
     pub(super) sandbox: Option<&'a Spanned<SandboxMode>>,
     pub(super) approval: Option<&'a Spanned<ApprovalMode>>,
-    pub(super) lists: NarrowingLists<'a>,
-    pub(super) inherit: Option<&'a Spanned<EnvInheritance>>,
-    pub(super) sessions: Option<&'a Spanned<u64>>,
-    pub(super) network: Option<&'a Spanned<NetworkMode>>,
-    pub(super) require: Option<&'a Spanned<ConfinementTier>>,
-    pub(super) command_limits: CommandLimitKeys<'a>,
+    pub(super) tools: ProjectTools<'a>,
+    pub(super) files: ProjectFiles<'a>,
+    pub(super) commands: ProjectCommands<'a>,
+    pub(super) confinement: ProjectConfinement<'a>,
     pub(super) limits: &'a LimitsTable,
-}
-
-/// Lists to which every file may add, and the spelling of integers.
-#[derive(Debug)]
-pub(super) struct NarrowingLists<'a> {
-    pub(super) only: Option<&'a Spanned<Vec<String>>>,
-    pub(super) without: &'a [Spanned<String>],
-    /// Tools that their own switch disables.
-    pub(super) disabled_tools: Vec<(&'static str, &'a Spanned<bool>)>,
-    pub(super) deny_read: &'a [Spanned<String>],
-    pub(super) read_only: &'a [Spanned<String>],
     pub(super) integers: Option<&'a Spanned<IntegerStyle>>,
-}
-
-impl<'a> NarrowingLists<'a> {
-    pub(super) fn from_tables(tables: &'a ConfigTables) -> Self {
-        let ConfigTables { tools, files, confinement, wire: WireTable { integers }, .. } = tables;
-        Self {
-            only: tools.only.as_ref(),
-            without: &tools.without,
-            disabled_tools: tools.disabled_tools().collect(),
-            deny_read: &files.deny_read,
-            read_only: &confinement.read_only,
-            integers: integers.as_ref(),
-        }
-    }
-}
-
-/// The limits of commands in a file.
-#[derive(Debug, Default)]
-pub(super) struct CommandLimitKeys<'a> {
-    pub(super) processes: Option<&'a Spanned<u64>>,
-    pub(super) memory_mb: Option<&'a Spanned<u64>>,
-    pub(super) file_size_mb: Option<&'a Spanned<u64>>,
-    pub(super) open_files: Option<&'a Spanned<u64>>,
-    pub(super) tmp_mb: Option<&'a Spanned<u64>>,
-    pub(super) shm_mb: Option<&'a Spanned<u64>>,
 }
 
 /// A key that a project may not set, or not to this value.
@@ -70,12 +31,12 @@ pub(super) struct RefusedKey {
 }
 
 /// Refuses a key that is given.
-fn refuse<T>(value: Option<&Spanned<T>>, key: &'static str) -> Result<(), RefusedKey> {
+pub(super) fn refuse<T>(value: Option<&Spanned<T>>, key: &'static str) -> Result<(), RefusedKey> {
     refuse_if(value, key, |_| true).map(drop)
 }
 
 /// Refuses a key whose value widens what tools may do, and returns it otherwise.
-fn refuse_if<'a, T>(
+pub(super) fn refuse_if<'a, T>(
     value: Option<&'a Spanned<T>>,
     key: &'static str,
     widens: impl Fn(&T) -> bool,
@@ -103,116 +64,28 @@ impl<'a> ProjectTables<'a> {
             commands,
             confinement,
             limits,
-            wire: WireTable { integers: _ },
+            wire: WireTable { integers },
             hook,
             mcp_servers,
         } = tables;
         let sandbox = refuse_if(sandbox.as_ref(), "sandbox", |mode| *mode > SandboxMode::ReadOnly)?;
         let tightens = |asks: &ApprovalMode| matches!(asks, ApprovalMode::Untrusted | ApprovalMode::Disabled);
         let approval = refuse_if(approval.as_ref(), "approval", |asks| !tightens(asks))?;
-        check_files(files)?;
-        check_tools(tools)?;
-        let (inherit, sessions) = narrowing_commands(commands)?;
-        let (network, require, command_limits) = narrowing_confinement(confinement, required)?;
         refuse(hook.first().map(|hook| &hook.command), "hook")?;
         refuse(mcp_servers.values().next(), "mcp_servers")?;
         refuse(models.values().next(), "models")?;
-        let lists = NarrowingLists::from_tables(tables);
-        let model = model.as_ref();
         Ok(Self {
-            model,
+            model: model.as_ref(),
             sandbox,
             approval,
-            lists,
-            inherit,
-            sessions,
-            network,
-            require,
-            command_limits,
+            tools: tools.narrowing()?,
+            files: files.narrowing()?,
+            commands: commands.narrowing()?,
+            confinement: confinement.narrowing(required)?,
             limits,
+            integers: integers.as_ref(),
         })
     }
-}
-
-fn check_files(files: &FilesTable) -> Result<(), RefusedKey> {
-    let FilesTable { read_roots, deny_read: _, deny_read_defaults } = files;
-    refuse(read_roots.first(), "files.read_roots")?;
-    refuse_if(deny_read_defaults.as_ref(), "files.deny_read_defaults", |on| !on).map(drop)
-}
-
-fn check_tools(tools: &ToolsTable) -> Result<(), RefusedKey> {
-    let ToolsTable {
-        only: _,
-        without: _,
-        web_search,
-        web_search_request,
-        include_plan_tool: _,
-        include_apply_patch_tool: _,
-        include_view_image_tool: _,
-        shell_type,
-        apply_patch_tool_type,
-        use_experimental_streamable_shell_tool,
-    } = tools;
-    refuse(web_search.as_ref(), "tools.web_search")?;
-    refuse_if(web_search_request.as_ref(), "tools.web_search_request", |on| *on)?;
-    refuse(shell_type.as_ref(), "tools.shell_type")?;
-    refuse(apply_patch_tool_type.as_ref(), "tools.apply_patch_tool_type")?;
-    let streamable = use_experimental_streamable_shell_tool.as_ref();
-    refuse(streamable, "tools.use_experimental_streamable_shell_tool")
-}
-
-/// The inheritance of variables, and the limit of sessions.
-type CommandKeys<'a> = (Option<&'a Spanned<EnvInheritance>>, Option<&'a Spanned<u64>>);
-
-fn narrowing_commands(commands: &CommandsTable) -> Result<CommandKeys<'_>, RefusedKey> {
-    let CommandsTable { inherit, pass, set, sessions, shell } = commands;
-    let inherit = refuse_if(inherit.as_ref(), "commands.inherit", |scope| *scope > EnvInheritance::Core)?;
-    refuse(pass.first(), "commands.pass")?;
-    refuse(set.values().next(), "commands.set")?;
-    refuse(shell.as_ref(), "commands.shell")?;
-    Ok((inherit, sessions.as_ref()))
-}
-
-/// The network mode, the required tier and the limits.
-type ConfinementKeys<'a> =
-    (Option<&'a Spanned<NetworkMode>>, Option<&'a Spanned<ConfinementTier>>, CommandLimitKeys<'a>);
-
-fn narrowing_confinement(
-    confinement: &ConfinementTable,
-    required: ConfinementTier,
-) -> Result<ConfinementKeys<'_>, RefusedKey> {
-    let ConfinementTable {
-        writable,
-        read_only: _,
-        network,
-        hosts,
-        unix_sockets,
-        tier,
-        require,
-        processes,
-        memory_mb,
-        file_size_mb,
-        open_files,
-        tmp_mb,
-        shm_mb,
-    } = confinement;
-    refuse(writable.first(), "confinement.writable")?;
-    refuse(hosts.first(), "confinement.hosts")?;
-    refuse(unix_sockets.first(), "confinement.unix_sockets")?;
-    refuse(tier.as_ref(), "confinement.tier")?;
-    let require = refuse_if(require.as_ref(), "confinement.require", |tier| *tier < required)?;
-    // The available amount depends on the machine, so a number cannot be known to be smaller.
-    refuse(tmp_mb.as_ref(), "confinement.tmp_mb")?;
-    refuse(shm_mb.as_ref(), "confinement.shm_mb")?;
-    let network = refuse_if(network.as_ref(), "confinement.network", |mode| *mode > NetworkMode::Loopback)?;
-    let limits = CommandLimitKeys {
-        processes: processes.as_ref(),
-        memory_mb: memory_mb.as_ref(),
-        file_size_mb: file_size_mb.as_ref(),
-        open_files: open_files.as_ref(),
-        ..CommandLimitKeys::default()
-    };
-    Ok((network, require, limits))
 }
 
 #[cfg(test)]
