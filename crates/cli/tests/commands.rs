@@ -525,8 +525,6 @@ fn tool_manual_describes_nested_arguments() {
     ");
 }
 
-// With the feature, the help has more options.
-#[cfg(not(feature = "otlp"))]
 #[test]
 fn help_is_committed() {
     let shell = CommandFixture::new();

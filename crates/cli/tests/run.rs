@@ -243,22 +243,29 @@ fn it_stops_after_so_many_requests() {
 }
 
 #[test]
-fn an_interrupt_answers_what_runs_as_aborted() {
-    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
-    let served = ScriptServerProcess::start(
-        home.path(),
-        &[turn(&[call("exec_command", &json!({"cmd": "touch began; sleep 60"}))])],
-    );
-    let mut child = started(&served, &home, &workspace);
-    wait_for(&workspace.path().join("began"));
-    signal(&child, rustix::process::Signal::INT);
-    let mut out = String::new();
-    std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut out).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{out}");
-    assert!(out.contains(r#""why":"interrupted""#), "{out}");
-    let records = records(&journal(&home));
-    assert_eq!(answers(&records), [("call_0000_00".to_owned(), 1)]);
-    assert!(records.iter().any(|record| record["kind"] == "interrupted"));
+fn a_signal_answers_what_runs_as_aborted_and_ends_the_turn() {
+    use rustix::process::Signal;
+    for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 143)] {
+        let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+        let served = ScriptServerProcess::start(
+            home.path(),
+            &[turn(&[call("exec_command", &json!({"cmd": "touch began; sleep 60"}))])],
+        );
+        let mut child = started(&served, &home, &workspace);
+        wait_for(&workspace.path().join("began"));
+        signal(&child, sent);
+        let mut out = String::new();
+        std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut out).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{out}");
+        let last: Vec<Value> =
+            out.lines().rev().take(2).map(|line| serde_json::from_str(line).unwrap()).collect();
+        let kinds = [&last[1]["type"], &last[0]["type"], &last[0]["why"]];
+        assert_eq!(kinds, ["answer", "end", "interrupted"], "{out}");
+        let records = records(&journal(&home));
+        assert_eq!(answers(&records), [("call_0000_00".to_owned(), 1)]);
+        assert!(records.iter().any(|record| record["kind"] == "interrupted"));
+        assert_eq!(records.last().unwrap()["kind"], "end");
+    }
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Reports on recorded sessions: text, HTML page, statistics, replay and OTLP export.
 
 pub mod format_amount;
-#[cfg(feature = "otlp")]
 pub mod otlp;
 pub mod page;
 pub mod replay;

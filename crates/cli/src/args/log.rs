@@ -42,7 +42,6 @@ pub(crate) struct LogArgs {
     pub(crate) html: Option<PathBuf>,
     /// Send spans and metrics of the session, without its content, to this OpenTelemetry collector,
     /// e.g. http://127.0.0.1:4318
-    #[cfg(feature = "otlp")]
     #[arg(long, value_name = "URL", requires = "session", conflicts_with_all = ["json", "html"])]
     pub(crate) otlp: Option<String>,
 }

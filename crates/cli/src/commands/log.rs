@@ -20,7 +20,6 @@ pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, OperationFault> {
     let directory = resolve_session::sessions_directory()?;
     let Some(word) = &args.session else { return list_sessions(&directory, args) };
     let session = resolve_session::resolve(&directory, word)?;
-    #[cfg(feature = "otlp")]
     if let Some(url) = &args.otlp {
         return export_session(&session, url);
     }
@@ -145,7 +144,6 @@ fn exit_status(verified: &Result<VerifiedJournal, JournalFault>) -> u8 {
 }
 
 /// Sends the session to an OpenTelemetry collector, and prints the number of spans.
-#[cfg(feature = "otlp")]
 fn export_session(session: &ResolvedSession, url: &str) -> Result<ExitCode, OperationFault> {
     let sent = super::block_on_current_thread(report::otlp::export_session(session, url))?;
     terminal::print_text(&format!("sent {} spans of {} to {}", sent.spans, sent.session, sent.host))?;

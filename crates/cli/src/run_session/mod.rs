@@ -18,13 +18,14 @@ use agent::{SessionObserver, TurnEnd, UserPrompter};
 use parking_lot::Mutex;
 use runtime::mcp::McpClientDeps;
 use runtime::{Approver, CallObserver, OutputImage};
+use tokio::sync::watch;
 
 use crate::args::RunArgs;
 use crate::terminal_approver::TerminalApprover;
 use config::OperationFault;
 use config::UserDirs;
 use line_editor::TypedLines;
-use repl::{ReplSession, watch_signals};
+use repl::{ReplSession, wait_for_turn_end, watch_signals};
 use server::content_conversion::image_mime_type;
 use session::ChosenModel;
 use session::choose_model;
@@ -142,32 +143,37 @@ async fn run_to_end(
         toolgate: &toolgate,
         dirs,
         last_turn_end: "done",
+        is_in_turn: watch::Sender::new(false),
     };
-    let (ended, stopped) = tokio::select! {
-        ended = repl.run_turns(prompt, images) => (ended, None),
-        code = signals => (Ok(ExitCode::from(code)), Some("stopped")),
+    let is_in_turn = repl.is_in_turn.subscribe();
+    let (ended, stopped) = {
+        let turns = repl.run_turns(prompt, images);
+        tokio::pin!(turns);
+        tokio::select! {
+            ended = &mut turns => (ended, None),
+            code = signals => {
+                tokio::select! {
+                    _ = &mut turns => {}
+                    () = wait_for_turn_end(is_in_turn) => {}
+                }
+                (Ok(ExitCode::from(code)), Some("stopped"))
+            }
+        }
     };
     let why = stopped.unwrap_or(repl.last_turn_end);
     drop(repl);
     view.release_screen();
     session::close_journal(&recorder, why).map_err(session::journal_fault)?;
-    tokio::join!(report(recorder.path()), AssembledSession::shut_down(&toolgate, servers, agents));
+    tokio::join!(
+        report::otlp::report_session(recorder.path()),
+        AssembledSession::shut_down(&toolgate, servers, agents)
+    );
     ended
 }
 
 fn choose_view(to_programs: bool) -> Arc<dyn SessionView> {
     if to_programs { Arc::new(json_view::JsonLines) } else { Arc::new(terminal_view::TerminalView::new()) }
 }
-
-/// Exports the telemetry of the session, if a collector is configured.
-#[cfg(feature = "otlp")]
-async fn report(journal: &Path) {
-    report::otlp::report_session(journal).await;
-}
-
-/// Does nothing: built without the `otlp` feature.
-#[cfg(not(feature = "otlp"))]
-async fn report(_: &Path) {}
 
 /// Creates the factory of subagent sessions.
 fn build_subagents(

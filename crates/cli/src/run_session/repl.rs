@@ -8,7 +8,7 @@ use agent::{AgentSession, SessionHandle, TurnEnd};
 use runtime::{OutputImage, Toolgate};
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::SessionView;
 use super::line_editor::{self, TypedInput, TypedLines};
@@ -25,6 +25,8 @@ const OUT_OF_ROUNDS_STATUS: u8 = 3;
 const TICK_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum time for the shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum time for the end of an interrupted turn.
+const TURN_END_TIMEOUT: Duration = Duration::from_secs(3);
 /// Ctrl-Z.
 const SIGTSTP: i32 = Signal::TSTP.as_raw();
 /// Two Ctrl-C within this time end the program.
@@ -42,6 +44,8 @@ pub(super) struct ReplSession<'a> {
     pub(super) dirs: UserDirs,
     /// The end of the last turn, in a word.
     pub(super) last_turn_end: &'static str,
+    /// True while a turn runs.
+    pub(super) is_in_turn: watch::Sender<bool>,
 }
 
 impl ReplSession<'_> {
@@ -86,6 +90,7 @@ impl ReplSession<'_> {
         let (user_questions, lines) = (Arc::clone(&self.user_questions), &mut self.lines);
         let is_asking = move || terminal.as_ref().is_some_and(|person| person.is_asking());
         let mut ticks = tokio::time::interval(TICK_INTERVAL);
+        self.is_in_turn.send_replace(true);
         let ended = {
             let turn = self.session.prompt(prompt, images);
             tokio::pin!(turn);
@@ -112,6 +117,7 @@ impl ReplSession<'_> {
         let turn_end = ended.as_ref().map(Clone::clone).map_err(ToString::to_string);
         self.view.on_turn_end(&turn_end);
         self.last_turn_end = turn_end.as_ref().map_or("failed", TurnEnd::as_str);
+        self.is_in_turn.send_replace(false);
         ended.map_err(|fault| OperationFault::failed(fault.to_string()))
     }
 }
@@ -125,8 +131,14 @@ fn exit_code(ended: &TurnEnd) -> ExitCode {
     }
 }
 
+/// Waits until the interrupted turn has answered its calls and reported its end, but not for long.
+pub(super) async fn wait_for_turn_end(mut is_in_turn: watch::Receiver<bool>) {
+    let over = is_in_turn.wait_for(|is_in_turn| !is_in_turn);
+    let _too_long = tokio::time::timeout(TURN_END_TIMEOUT, over).await;
+}
+
 /// Handles signals and resolves to the exit status. The first Ctrl-C stops the turn; a second one, SIGTERM
-/// and SIGHUP end the program.
+/// and SIGHUP stop it too and end the program.
 ///
 /// Runs in a task of its own: a reader that blocks our output cannot prevent the exit.
 pub(super) fn watch_signals(handle: SessionHandle) -> Result<impl Future<Output = u8>, OperationFault> {
@@ -147,8 +159,14 @@ pub(super) fn watch_signals(handle: SessionHandle) -> Result<impl Future<Output 
                     }
                     last = Some(Instant::now());
                 }
-                _ = terminate.recv() => break TERMINATED,
-                _ = hangup.recv() => break TERMINATED,
+                _ = terminate.recv() => {
+                    handle.interrupt();
+                    break TERMINATED;
+                }
+                _ = hangup.recv() => {
+                    handle.interrupt();
+                    break TERMINATED;
+                }
                 // Restores the terminal for the shell while we are stopped.
                 _ = stop.recv() => {
                     let typed = line_editor::leave_key_mode();
