@@ -1,4 +1,4 @@
-//! Error type of a session.
+//! Error type of a session: the model, the journal, or a resume fails.
 
 use journal::JournalFault;
 use wire::ModelError;

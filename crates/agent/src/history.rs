@@ -1,4 +1,4 @@
-//! The conversation so far, and its serialised form for the next request.
+//! Conversation history: serialises items for the next request, trims old answers, and replaces items with a summary.
 
 use std::ops::Range;
 

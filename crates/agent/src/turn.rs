@@ -1,4 +1,4 @@
-//! One turn: sends requests until the model has nothing more to do.
+//! One turn: sends requests, with retries, until the model is done, an interrupt comes or the limit is reached.
 
 use std::time::Duration;
 

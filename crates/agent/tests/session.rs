@@ -1,4 +1,4 @@
-//! Sessions with a scripted model and a tool with long output: requests stay within the context window.
+//! Tests of sessions with scripted models: requests fit the context window, and an interrupt ends a retry pause.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Benchmarks of Toolgate against peer programs: alternating rounds in one run, medians and their ratio.
+//! Benchmarks of `grep_files` against `rg`, reads of a large file, call dispatch, rule matching and script analysis.
 //!
 //! `just bench` runs it.
 #![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a benchmark runs peers and prints")]

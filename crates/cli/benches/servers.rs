@@ -1,4 +1,4 @@
-//! Benchmarks of MCP servers: a call against a bare client's, and the first turn with ten servers, one of them hung.
+//! Benchmarks of MCP servers: a call against bare `rmcp` and against Codex, and the first turn with ten servers.
 //!
 //! `just bench` runs it.
 #![expect(

@@ -1,4 +1,4 @@
-//! The `toolgate` command: parses the command line, loads the configuration and runs a subcommand.
+//! The `toolgate` command: parses the command line, sets up logging, runs a subcommand and reports its error.
 
 mod args;
 mod commands;

@@ -1,4 +1,4 @@
-//! Asks the user at the terminal.
+//! Asks the user at the terminal to approve or reject a call, in a dialogue of single keys.
 //!
 //! The terminal is `/dev/tty`, independent of standard input. During a question the terminal delivers single keys,
 //! Ctrl-C included. It is restored when the question is answered or cancelled.

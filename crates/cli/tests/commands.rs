@@ -1,4 +1,4 @@
-//! Tests of the command line: output, exit codes, configuration and its errors.
+//! Tests of the command line: `call`, `pipe` and help output, exit codes, configuration and its limits and errors.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! Tests of process events on a pipe: output while the process runs, and its resource usage.
+//! Tests of process output as events of `toolgate pipe`, and of resource usage in `pipe` and `call`.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! Tests of `toolgate policy`: rules are checked, tested and imported; and of the examples in its documentation.
+//! Tests of `toolgate policy`: it explains verdicts, and checks, tests and imports rules; and of its documentation.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,

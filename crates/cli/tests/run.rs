@@ -1,4 +1,4 @@
-//! Tests of `toolgate run`, `demo` and `script-server` with a scripted model over HTTP, real tools and the sandbox.
+//! Tests of `toolgate run`, `replay` and `demo` with a scripted model over HTTP, real tools and the sandbox.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Tests of the sandbox from outside: foreign sockets, warnings about weaker confinement, variables and limits.
+//! Tests of the sandbox from outside: foreign sockets, warnings about weak confinement, required tier, disk limits.
 //!
 //! They use the real binary and the real sandbox.
 #![expect(

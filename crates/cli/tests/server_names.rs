@@ -1,4 +1,4 @@
-//! Tests that a server's tools are reached by every name, in every command.
+//! Tests that an MCP server's tools are reached by every name, in every command, and that no name bypasses a rule.
 //!
 //! The names are `server/tool`, `mcp_call_tool` and `mcp_read_resource`.
 #![expect(

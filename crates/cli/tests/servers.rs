@@ -1,4 +1,4 @@
-//! Tests of MCP servers: real ones of both eras, from npm and PyPI, used by a person and by a model.
+//! Tests of MCP servers, published and scripted: adding and listing them, calling their tools, and confining them.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Tests that the tool specifications in every dialect match the committed ones, so that changes show in review.
+//! Tests that the tool specifications in every dialect and the manual of all tools match the committed files.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Tests of approval questions at a real terminal, and of the immediate refusal without one.
+//! Tests of approval questions and MCP elicitation at a real terminal, and of the immediate refusal without one.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Checks the source tree against its documentation: file sizes, names, crate dependencies, and mentioned paths.
+//! Checks the source tree: file and function sizes, unsafe code, type names, crate dependencies and documentation.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,

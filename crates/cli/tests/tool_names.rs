@@ -1,4 +1,4 @@
-//! Tests that every name that models use for a tool reaches it, in every command, offered or not.
+//! Tests of tool names and forms: every name reaches its tool in every command, and rules count for all its names.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Routes tool calls: one call in, one answer out.
+//! Selects the tools of a model and routes its calls under the policy: one call in, one answer out.
 //!
 //! [`ToolRouter::dispatch`] is the entry point: it finds the tool, parses the arguments, asks the policy, waits for a
 //! lane, runs the tool and always answers. The [`ToolCallRuntime`] does this for a whole turn and returns the answers

@@ -1,4 +1,4 @@
-//! Tests the engine's guarantees for every call: one answer, in order, under any failure.
+//! Tests the engine's guarantees for every call (one answer, in order, under any failure) and its checks of tools.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::sync::Arc;

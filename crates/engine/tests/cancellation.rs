@@ -1,4 +1,4 @@
-//! Tests the end of a cancelled or timed-out call: its tool gets a signal and answers partially, or is dropped.
+//! Tests cancelled and timed-out calls (partial answer, or tool dropped), and streaming that waits for observers.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Fuzzes the orchestrator with random policies, rules, intents, refusals and answers.
+//! Fuzzes the orchestrator with random policies, rules and answers: no attempt leaves the sandbox unapproved.
 //!
 //! No attempt leaves the sandbox without permission or gets more than it was granted. Every call has one answer, and
 //! every call ends.

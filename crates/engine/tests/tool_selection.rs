@@ -1,4 +1,4 @@
-//! Tests tool selection: of the tools for one job a model is offered one, but all stay callable.
+//! Tests tool selection (one shell is offered, the others stay callable unless removed) and reported waiting time.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::collections::BTreeSet;

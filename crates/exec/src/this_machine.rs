@@ -1,4 +1,4 @@
-//! Facts about this machine for the policy: the program that a name resolves to, existing files, write permission.
+//! Answers lookups of the policy on this machine: programs and their trust, write permission, and host files.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};

@@ -1,4 +1,4 @@
-//! Configuration of a server.
+//! Configuration of one server (transport, time limits, tools, approval), and the traits that launch its program.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! A server program and the end of its standard error.
+//! A running server program, with the last bytes of its standard error for error messages.
 
 use std::sync::Arc;
 use std::time::Duration;

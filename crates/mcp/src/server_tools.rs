@@ -1,4 +1,4 @@
-//! The tools of a server as the engine calls them.
+//! Offers the listed tools of a server to the engine: their trust, a check for changed definitions, and calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

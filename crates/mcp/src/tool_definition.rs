@@ -1,4 +1,4 @@
-//! Canonical text and hash of a tool definition, to detect changes.
+//! Canonical text and hash of a tool definition, to detect changes, and the trait that stores the last used one.
 
 use std::fmt::Write;
 

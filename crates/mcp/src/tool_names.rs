@@ -1,4 +1,4 @@
-//! Tool names for the model: one unique name for each pair of server and tool.
+//! Tool names for the model: one unique name per server and tool, hashed if ambiguous, and the server of a name.
 
 use sha2::{Digest, Sha256};
 

@@ -1,4 +1,4 @@
-//! URL policy: the URLs that receive tokens and that users are sent to.
+//! Parses URLs of servers, their endpoints and pages for users: only HTTPS, or HTTP on this machine.
 
 use http_client::locality;
 use policy::{PlainHttp, UrlRefusal};

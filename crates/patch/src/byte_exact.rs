@@ -1,4 +1,4 @@
-//! Applies a diff that fits to the byte at its line numbers, including its line ends and byte order marks.
+//! Applies a diff that fits to the byte at its line numbers, and detects that its result is already present.
 
 use crate::edit::{Hunk, HunkLine};
 use crate::line_index::SearchBudget;

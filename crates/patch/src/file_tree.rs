@@ -1,4 +1,4 @@
-//! The file tree that a plan reads, and the steps of a commit to it.
+//! The file tree trait that a plan reads, the steps of a commit to it, and a file tree in memory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

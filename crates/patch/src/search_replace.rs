@@ -1,4 +1,4 @@
-//! Search and replace: replaces a text that occurs exactly once, or else matches its lines as tolerantly as a hunk's.
+//! Search and replace: replaces the only or every occurrence of a text, or else matches its lines like a hunk's.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Finds dangerous writes after `cd`: a relative name may then be a persistent system or configuration path.
+//! Finds writes to persistent paths that are hidden by a preceding `cd` or by a variable that the line sets.
 
 use crate::command_analysis::{literal_text, word_text};
 use crate::programs::program_name;

@@ -1,4 +1,4 @@
-//! Questions for approval, and their answers.
+//! Defines approval questions: the call, the reasons for asking, the proposed rule, and the possible answers.
 
 use std::fmt;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Finds dangers of several commands together: one sets, writes or prints text that another runs.
+//! Finds each command's worst danger in its line: data flow, `cd`, downloads, variables, loops, embedded code.
 
 use crate::command_analysis::word_text;
 use crate::command_risk::danger_of;

@@ -1,4 +1,4 @@
-//! The gate: turns an intent into a verdict. The strictest effect of the intent decides.
+//! The gate: turns intents into verdicts, applies answers to questions, and offers grants after denials.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The trait through which decisions look up facts about the machine. This crate itself performs no I/O.
+//! Defines the trait that resolves programs and paths on the machine, since this crate performs no I/O.
 
 use std::path::{Path, PathBuf};
 

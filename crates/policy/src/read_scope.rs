@@ -1,4 +1,4 @@
-//! The readable part of the file system: everything below the roots except denied paths.
+//! The readable part of the file system: roots, denied paths, and session directories that replace the host's.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! URL policy: `https` for everything that is private, and plain HTTP on this machine only.
+//! Checks URLs: `https`, or plain HTTP on this machine only, with a host and without a user name or password.
 
 use crate::host_locality::HostLocality;
 

@@ -1,4 +1,4 @@
-//! Formats a session as text for a terminal.
+//! Formats a session as text for a terminal, and words its entries, calls and totals for the HTML page too.
 
 use anstyle::{AnsiColor, Style};
 use journal::{

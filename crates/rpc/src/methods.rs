@@ -1,4 +1,4 @@
-//! The method catalogue: name, parameter type, result type and answering side of every method, one row each.
+//! Lists every RPC method with its types and answering side, parses client requests and encodes results.
 
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;

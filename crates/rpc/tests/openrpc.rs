@@ -1,4 +1,4 @@
-//! Asserts that `docs/openrpc.json` is what the Rust types generate.
+//! Tests that `docs/openrpc.json` matches the Rust types, has a summary per method, and has no dangling `$ref`.
 #![expect(clippy::disallowed_methods, reason = "this test reads the checkout")]
 
 use std::collections::BTreeSet;

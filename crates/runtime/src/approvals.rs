@@ -1,4 +1,4 @@
-//! Approvals: approval policy, rules, approver, rulebook and hooks of a tool system.
+//! Sets approval policy, rules, approver, rulebook and hooks of a builder, and derives the confinement from rules.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Settings of the command tools: environment, shell, background sessions, and shared processes.
+//! Configures the command tools (environment, shell, sessions, spill), and finds and ends their processes.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Starts an MCP server program, confined like commands.
+//! Launches an MCP server program confined like commands, reports its confinement gaps and exit, and ends it.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;

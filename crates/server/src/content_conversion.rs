@@ -1,4 +1,4 @@
-//! Converts content between the client protocol and the model's items.
+//! Converts content between the client protocol and the model's items, and checks the MIME types of images.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! Addresses at which a server of ours listens.
+//! Parses the address at which a server listens, and refuses addresses that other machines may reach.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! Stores the diff of the last turn in a directory, for `toolgate diff`.
+//! Stores the diff of the last turn for each working directory, and reads it back for `toolgate diff`.
 #![expect(clippy::disallowed_methods, reason = "our own files, in the user's own state directory")]
 
 use std::io;

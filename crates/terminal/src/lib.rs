@@ -1,4 +1,4 @@
-//! Prints to stdout and stderr. On a terminal, control and invisible characters of foreign text are escaped.
+//! Prints text, errors, diffs and progress to stdout and stderr; a terminal gets foreign text escaped.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};

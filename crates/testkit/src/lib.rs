@@ -1,4 +1,4 @@
-//! Shared test helpers. No shipped crate depends on this one.
+//! Offers test helpers: workspaces, tool sessions, approvers, a harness, and Node and Python installations.
 
 mod committed_file;
 mod install;

@@ -1,4 +1,4 @@
-//! Test directories that confined programs can see, or that every user can enter, wherever the checkout is.
+//! Creates test directories and file copies that confined programs can see, or that every user can enter.
 #![expect(clippy::disallowed_methods, reason = "tests set up real files")]
 
 use std::fs::{self, Permissions};

@@ -1,4 +1,4 @@
-//! Parses a payload into typed arguments and validates them against the full schema (the model may get a terser one).
+//! Defines the `Args` trait: schema and spec of tool arguments, and validated parsing of JSON and freeform payloads.
 
 use std::marker::PhantomData;
 

@@ -1,4 +1,4 @@
-//! The trait that a tool implements, and its type-erased form that the engine uses.
+//! Defines the traits of a tool (`ToolHandler`), its type-erased form (`AnyTool`) and its source (`ToolSource`).
 
 use std::future::Future;
 use std::sync::Arc;

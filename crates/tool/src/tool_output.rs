@@ -1,4 +1,4 @@
-//! The output of a tool: items for the model and facts for programs.
+//! The output of a tool: text and images for the model, metadata (exit code, usage, denials) and JSON for programs.
 
 use std::path::PathBuf;
 use std::time::Duration;

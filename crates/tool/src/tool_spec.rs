@@ -1,4 +1,4 @@
-//! The description of a tool for a model.
+//! The declaration of a tool to a model: a function, freeform text with a grammar, local shell, or web search.
 
 use crate::JsonSchema;
 

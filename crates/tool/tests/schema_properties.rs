@@ -1,4 +1,4 @@
-//! Property tests of schema sanitizing: it terminates, is idempotent, fits its budget and yields a valid schema.
+//! Property tests with hostile schemas: sanitizing is bounded and idempotent; strict mode and validation are correct.
 
 use std::time::{Duration, Instant};
 

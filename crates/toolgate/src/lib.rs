@@ -1,4 +1,4 @@
-//! The tool system of a coding agent, for your own program.
+//! The tool system of a coding agent as a library, with optional sessions, session reports and servers.
 //!
 //! ```
 //! use toolgate::{Toolgate, json};

@@ -1,4 +1,4 @@
-//! Confined commands, called as a model would: shared state, refusals, and cleanup.
+//! Tests commands in the sandbox, called as a model would: git, network, `/tmp`, secrets, limits and cleanup.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,

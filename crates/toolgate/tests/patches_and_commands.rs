@@ -1,4 +1,4 @@
-//! Patches and commands together, in the real sandbox: each sees the files that the other writes.
+//! Tests patches and commands in the real sandbox: shared files, `apply_patch` run in a shell, equal write limits.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Collects search results: bounded while collecting, in an order that does not depend on threads.
+//! Collects and formats the results of `grep_files`: bounded, in an order that does not depend on threads.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! `list_sessions`: lists the sessions that run in the background.
+//! `list_sessions`: lists the command sessions with their state, running or ended.
 
 use std::fmt::Write;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `word_count`: how many words a file has.
+//! `word_count`: counts the words of a file; the example of `docs/adding-a-tool.md`, compiled only for tests.
 
 use std::io::Read;
 

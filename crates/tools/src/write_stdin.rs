@@ -1,4 +1,4 @@
-//! `write_stdin`: writes to a session's input, or only returns its new output.
+//! `write_stdin`: writes to a session's input, or only polls it; returns new output or the terminal screen.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

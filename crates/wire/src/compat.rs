@@ -1,4 +1,4 @@
-//! Compatibility options for servers that support less than the API they imitate.
+//! Compatibility options for tool declarations: integers and freeform tools for servers that support less.
 
 /// Deviations from the dialect's best form of tool declarations. The default deviates in nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Writes the stream events of a mock model response, for scripted models: in tests, in the demo, and behind a URL.
+//! Writes mock model responses, streamed or whole, for scripted models: in tests, in the demo, and behind a URL.
 
 use serde_json::{Value, json};
 use tool::{ToolCall, ToolPayload};

@@ -1,4 +1,4 @@
-//! Shared writers of all dialects: schemas, freeform tools wrapped as functions, text and images.
+//! Writers of tool declarations, messages and tool answers: one submodule per API, and the code that they share.
 
 pub(crate) mod anthropic;
 pub(crate) mod call_fields;

@@ -1,4 +1,4 @@
-//! Properties of conversations: every call has exactly one answer, whatever dialect decodes the turn and writes it.
+//! Tests conversation properties: one answer per call, one end per response, bounded sizes, one line per API error.
 
 mod hostile;
 

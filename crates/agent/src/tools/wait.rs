@@ -1,4 +1,4 @@
-//! `wait`: waits until agents are done.
+//! `wait`: waits until the first of several agents is done, or all of them, or a timeout.
 
 use std::sync::Arc;
 use std::time::Duration;

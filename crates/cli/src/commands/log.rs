@@ -1,4 +1,4 @@
-//! `toolgate log`: shows recorded sessions.
+//! `toolgate log`: lists, shows, verifies and exports recorded sessions.
 
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};

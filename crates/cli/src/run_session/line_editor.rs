@@ -1,4 +1,4 @@
-//! Reads typed input key by key, also while the model works.
+//! Line editor of `toolgate run`: sets the terminal's key mode and reads typed lines, also while the model works.
 
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;

@@ -1,4 +1,4 @@
-//! The test suite: every case in every tier, as every user.
+//! Runs every attack case and layer check in every tier, as every user, or acts as the probe program.
 
 mod case;
 mod case_host;

@@ -1,4 +1,4 @@
-//! Workloads of compilers and debuggers; some need programs that may not be installed.
+//! Workloads of build tools, compilers, sanitizers, debuggers, Java, Go, Perl and a PostgreSQL server.
 
 use crate::workload::{NO_SYSV, SHARED_TMP, Workload, WorkloadUsers};
 

@@ -1,4 +1,4 @@
-//! Workloads with workspaces in unusual places, and with several workspaces.
+//! Workloads with workspaces in unusual places, two writable directories, and read-only or full access.
 
 use crate::workload::Workload;
 

@@ -1,4 +1,4 @@
-//! Workloads that query the machine and the user, and check the answers.
+//! Workloads that query the machine and the user, sign with `ssh-keygen` and `gpg`, and run common programs.
 
 use crate::workload::{NO_INTERNET, Workload};
 

@@ -1,4 +1,4 @@
-//! One trial of a workload: creates its directories, runs it and inspects the result.
+//! Runs a workload without and with the sandbox, checks its result, and compares the files and output of both runs.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, Permissions};

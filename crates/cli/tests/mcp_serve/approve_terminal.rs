@@ -1,4 +1,4 @@
-//! Tests of `toolgate approve`: the user answers at another terminal, and no other process can.
+//! Tests of `toolgate approve`: only the user can answer, at another terminal, and stale sockets are removed.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::DirBuilderExt;

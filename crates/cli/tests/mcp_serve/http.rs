@@ -1,4 +1,4 @@
-//! Tests of the HTTP transport: authentication, and limits of requests.
+//! Tests of the HTTP transport: token, host and origin checks, session ids, refused flags, limits and disconnects.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

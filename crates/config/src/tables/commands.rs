@@ -1,4 +1,4 @@
-//! The table `[commands]`: the environment and the shell of commands. A project may pass fewer variables.
+//! The table `[commands]`: environment, shell and session limit of commands; a project may only narrow them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

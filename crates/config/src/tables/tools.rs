@@ -1,4 +1,4 @@
-//! The table `[tools]`: the tools that a model is offered. A project may leave some out.
+//! The table `[tools]`: the tools that a model is offered, their forms and web search; a project may leave tools out.
 
 use std::collections::BTreeSet;
 

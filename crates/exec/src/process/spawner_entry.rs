@@ -1,4 +1,4 @@
-//! Entry point of the spawner: one call at the top of `main`.
+//! Entry point of the spawner, called first in `main`, and the limits of open files of host and programs.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! System calls without a safe wrapper: creating processes and resetting their signals.
+//! System calls without a safe wrapper: fork, exec, signals, waiting for children, and descriptor numbers.
 //!
 //! All but the last function are called by the spawner and its supervisors, which have one thread.
 #![expect(unsafe_code, reason = "fork, exec, signals and wait4 have no safe form")]

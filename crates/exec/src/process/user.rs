@@ -1,4 +1,4 @@
-//! The user account that commands run as.
+//! Identifies the user account that commands run as: by name or number, and its home directory.
 
 use std::path::PathBuf;
 

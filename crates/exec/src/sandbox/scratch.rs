@@ -1,4 +1,4 @@
-//! Scratch: the private directory of a session, with its `/tmp` and its changes to caches and git directories.
+//! Private directory of a session (`/tmp`, overlay layers), its placeholder directories, and cleanup after a kill.
 //!
 //! It is removed with the session. The next session removes the leftovers of a killed one: a lock tells which
 //! sessions are alive.

@@ -1,4 +1,4 @@
-//! Tests of the journal format: every entry kind as `docs/journal.md` shows it, and its verification script.
+//! Tests of the journal format: entry kinds and script of `docs/journal.md`, newer entry kinds, broken chains.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Shared helpers of the journal tests.
+//! Helpers of the journal tests: create a journal, write entries, and build one entry of every kind.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Rejections of a server that does not accept our authorization.
+//! Explains why a server rejects our authorization, by its authentication method: none, a token, or OAuth login.
 
 use std::error::Error;
 

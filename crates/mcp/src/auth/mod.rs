@@ -1,4 +1,4 @@
-//! OAuth 2.1 authorization for HTTP servers, as the protocol specifies it.
+//! OAuth 2.1 authorization for HTTP servers: login, stored and renewed tokens, and the HTTP client that sends them.
 
 mod auth_fault;
 mod credential_store;

@@ -1,4 +1,4 @@
-//! Handles the notifications and requests of a server: progress, tool changes, elicitation, roots.
+//! Answers the requests of a server (elicitation, roots) and receives its notifications (progress, tool changes).
 #![expect(deprecated, reason = "servers of the older era still ask for roots")]
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Answers the requests of a client with a host.
+//! Answers a client's MCP requests (tools, prompts, resources, completions) by calling the `ToolHost`.
 #![expect(deprecated, reason = "only the older era has logs, and it is served too")]
 
 use std::borrow::Cow;

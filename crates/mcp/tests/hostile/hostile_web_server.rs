@@ -1,4 +1,4 @@
-//! Misbehaving servers behind a URL.
+//! Tests misbehaving HTTP servers: answers have size limits, and a closed stream is not reopened at once.
 #![expect(clippy::disallowed_methods, reason = "tests start real programs")]
 
 use std::io::{BufRead, BufReader};

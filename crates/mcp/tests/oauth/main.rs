@@ -1,4 +1,4 @@
-//! OAuth login to a server: failures are detected, and tokens go to no other server.
+//! Tests OAuth login and token renewal: unsafe metadata is rejected, and tokens go to no other server.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 #[path = "../support/call.rs"]

@@ -1,4 +1,4 @@
-//! Generates headers as git and models write them: the nearest definition above a hunk, even if its block has ended.
+//! Generates hunk headers: enclosing lines, or the nearest definition above a hunk as git and models write it.
 
 use crate::case_draft::{CaseDraft, DraftFormat, DraftHunk};
 use crate::patch_text::enclosing_lines;

@@ -1,4 +1,4 @@
-//! Resolves a path of a patch to an open directory and a name in it, and checks access by its real path.
+//! Resolves a patch's path to an open directory and a name, checks access by its real path, and reads the file.
 
 use std::ffi::OsString;
 use std::io::Read;

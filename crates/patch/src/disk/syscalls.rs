@@ -1,4 +1,4 @@
-//! Wrappers of the system calls for commits, each relative to an open directory.
+//! Wrappers of system calls on open files and directories: open, resolve, stat, rename, remove and sync.
 
 use std::ffi::{CString, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

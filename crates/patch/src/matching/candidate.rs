@@ -1,4 +1,4 @@
-//! Candidate places of a hunk, and the search for its old lines as a contiguous run.
+//! Candidate places of a hunk, the match passes from exact to fuzzy, and the search for contiguous old lines.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Adapts added lines to the file's style: indentation, quotes and dashes.
+//! Learns a file's style (indentation, quotes, dashes) and adapts added lines to it.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};

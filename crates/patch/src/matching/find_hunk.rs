@@ -1,4 +1,4 @@
-//! Finds the candidate places of one hunk by its lines, header and line number, or the reason why it has none.
+//! Finds the candidate places of one hunk, detects that it is already applied, or gives the reason for no place.
 
 use super::candidate::{HunkCandidate, MatchPass, find_contiguous};
 use super::fuzzy::find_fuzzy;

@@ -1,4 +1,4 @@
-//! Rejects paths in a patch that are surely mistakes: empty, NUL, a directory, `~/`, a URL, quoted.
+//! Rejects paths in a patch that are surely mistakes: empty, NUL, a directory, `~/`, `file:/`, `\\?\`, quoted.
 
 use super::{PatchSyntaxError, clip};
 

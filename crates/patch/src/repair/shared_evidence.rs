@@ -1,4 +1,4 @@
-//! Carries a proven encoding mistake over to the other edits of a patch: escapes and entities apply to all of it.
+//! Rejects edits that add escapes or entities which a repair of another edit in the patch proves to be mistakes.
 
 use std::collections::HashSet;
 

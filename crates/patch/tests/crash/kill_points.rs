@@ -1,4 +1,4 @@
-//! Kills a commit before every system call, and lets every fallible call fail.
+//! Kills a commit, its rollback and its recovery before every system call, and lets every fallible call fail.
 
 use std::time::Instant;
 

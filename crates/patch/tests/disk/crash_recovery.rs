@@ -1,4 +1,4 @@
-//! Tests of crash recovery: records in an untrusted tree, and records written by others.
+//! Tests crash recovery: commits are completed or rolled back, and foreign files and records stay untouched.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

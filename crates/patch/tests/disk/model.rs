@@ -1,4 +1,4 @@
-//! Property tests against a model: after random steps, the disk equals the tree in memory, or is unchanged.
+//! Property tests: after random steps the disk equals the tree in memory; with a stale version it is unchanged.
 
 use std::collections::BTreeMap;
 use std::fs;

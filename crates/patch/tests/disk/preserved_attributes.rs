@@ -1,4 +1,4 @@
-//! Attributes that a file keeps when its content changes, and files that change only together.
+//! Tests attributes that a file keeps when it changes, and that one file changed meanwhile stops the whole commit.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};

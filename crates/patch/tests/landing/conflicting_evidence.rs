@@ -1,4 +1,4 @@
-//! A line number or a header contradicts the lines: it is unclear which of them is wrong.
+//! Tests line numbers, headers or context that contradict the matched lines: refused unless the place is clear.
 
 use super::{replace, unified, update};
 

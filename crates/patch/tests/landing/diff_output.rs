@@ -1,4 +1,4 @@
-//! The format of a plan's diff. The module `git` tests that git accepts it.
+//! Tests the format of a plan's diff; the module `git_round_trip` tests that git accepts it.
 
 use super::{envelope, marked};
 use toolgate_patch::{MemoryTree, PatchPlan, parse};

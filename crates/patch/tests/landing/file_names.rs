@@ -1,4 +1,4 @@
-//! File names: files that a patch does not name stay, spellings of one name, and padding that the envelope allows.
+//! Tests file names in a patch: padded, quoted (refused) or missing; and that wrappers around a patch change nothing.
 
 use super::{apply, envelope};
 

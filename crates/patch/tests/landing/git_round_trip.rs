@@ -1,4 +1,4 @@
-//! Property: a plan's diff, applied by the real `git apply` or by this crate, gives the plan's tree to the byte.
+//! Tests that `git apply` of a plan's diff gives the plan's tree, and that diffs by git land where they were made.
 
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};

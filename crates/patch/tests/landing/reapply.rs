@@ -1,4 +1,4 @@
-//! An applied patch is reported as such and changes nothing, in every format.
+//! Tests that an applied patch is reported as such and changes nothing, and that no other is taken for applied.
 
 use super::{apply, envelope, replace, tell, unified, update};
 use toolgate_patch::MemoryTree;

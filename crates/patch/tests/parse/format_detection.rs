@@ -1,4 +1,4 @@
-//! Format detection, and the names of the formats.
+//! Tests format detection and names, patches in a code fence or indented as a whole, and the maximum length.
 
 use crate::{tell, tell_as};
 use insta::assert_snapshot;

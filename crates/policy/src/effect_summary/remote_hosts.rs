@@ -1,4 +1,4 @@
-//! Finds the hosts among the arguments of a command.
+//! Finds the hosts that a command connects to, in its arguments and redirections.
 
 use crate::shell::{ScriptRedirect, ScriptWord};
 

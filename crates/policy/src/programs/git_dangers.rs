@@ -1,4 +1,4 @@
-//! The table of dangerous `git` commands.
+//! The table of dangerous `git` commands, and its predicates about configuration keys, URLs and lost commits.
 //!
 //! No git command is read-only by its words, since the repository's configuration can run programs.
 

@@ -1,4 +1,4 @@
-//! Finds the commands that a wrapper runs.
+//! Finds the commands in the words of starters, runners, shells and `find`, for matching with the danger tables.
 
 use super::danger_matcher::{MAX_INNER_COMMANDS, after_subcommand};
 use super::{Listing, MaybeWord, RUNNERS, Runner, ShellFamily, Starter, list_contains, program_name};

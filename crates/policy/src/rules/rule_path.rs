@@ -1,4 +1,4 @@
-//! Paths in rules.
+//! Parses, formats and matches the paths in rules: absolute paths, paths below the home, and globs.
 
 use std::path::{Component, Path, PathBuf};
 

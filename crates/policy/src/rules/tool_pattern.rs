@@ -1,4 +1,4 @@
-//! Tool names and patterns, in which `*` matches any characters.
+//! Validates and matches tool patterns with `*`, also by the aliases of a tool and by equivalent tools.
 
 /// Maximum length of a name in bytes; model APIs accept less.
 const MAX_NAME_BYTES: usize = 256;

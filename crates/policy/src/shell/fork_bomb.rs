@@ -1,4 +1,4 @@
-//! Finds fork bombs: recursive functions, and endless loops that wait for nothing.
+//! Finds unbounded growth: recursive functions, and endless loops that start processes or write files.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Collects the commands of shells that are given a script as an argument.
+//! Collects the commands of scripts that shells get after `-c`, on standard input, or from a wrapper.
 
 use crate::programs::{ShellFamily, program_name};
 use crate::shell::builtins::{are_harmless_letters, is_harmless_option};

@@ -1,4 +1,4 @@
-//! Handles wrappers that change the command they start: they add arguments, or pass it to a shell.
+//! Collects the commands that `xargs`, `watch`, `flock`, `script` and `su` start, directly or by a shell.
 
 use crate::programs::{FLOCK_OPTIONS, SCRIPT_OPTIONS, SU_OPTIONS, WATCH_OPTIONS, XARGS_OPTIONS};
 use crate::shell::command_collector::{CommandCall, CommandCollector, CommandContext, StartedBy};

@@ -1,4 +1,4 @@
-//! Tests which commands need approval: dangerous ones that look harmless do, harmless ones do not.
+//! Tests the approval of commands: their classes, the effects of rules, and the questions after a denial.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

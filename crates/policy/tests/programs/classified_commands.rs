@@ -1,4 +1,4 @@
-//! Tests literal rows: commands and their classification.
+//! Tests the classification of literal commands, and the prefixes that saved rules may consist of.
 
 use toolgate_policy::{
     CommandRisk, classify_command, classify_words, dangerous_variable, is_interpreter, rule_prefix,

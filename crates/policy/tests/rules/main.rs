@@ -1,4 +1,4 @@
-//! Tests rules: matching, faults, and that saved rules are read back.
+//! Tests rules: faults, matching, import from other programs, writing, and property tests.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

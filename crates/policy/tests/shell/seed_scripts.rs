@@ -1,4 +1,4 @@
-//! Seed scripts for generated tests: harmless ones, and ones that only look harmless.
+//! Seeds for generated tests: scripts that may hide commands, and fragments of shell syntax to combine.
 
 pub(crate) const SEEDS: &[&str] = &[
     "x='($(evil))'; declare -a a=\"$x\"",

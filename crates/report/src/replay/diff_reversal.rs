@@ -1,4 +1,4 @@
-//! Reverses a git diff, to undo its changes.
+//! Reverses a git diff to undo its changes, and separates the files that a patch cannot undo.
 
 /// Splits a diff into the part that a patch can undo, and the names of the remaining files. These are
 /// symlinks, binary files, and files that were too large to keep.

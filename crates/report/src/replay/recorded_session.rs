@@ -1,4 +1,4 @@
-//! The calls of a recorded session, and the comparison of their answers when they are replayed.
+//! Replays the calls of a recorded session with its recorded approvals, undoes its turns and formats each outcome.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

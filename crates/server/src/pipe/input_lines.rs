@@ -1,4 +1,4 @@
-//! Reads standard input line by line, with a limit on the length of a line.
+//! Reads standard input line by line with a length limit, and parses each line as JSON or a server-sent event.
 
 use std::io::{self, BufRead, Read};
 

@@ -1,4 +1,4 @@
-//! Processes of clients: output is kept until a client reads it, with backpressure on the process.
+//! Answers process requests of clients: start, reads with backpressure, writes, resizing, signals and kill.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Approval questions: what the user sees, and the answers they can give.
+//! Approval questions in a terminal: describes and renders them, and turns key presses into an answer.
 //!
 //! Foreign text stands behind a bar or on a line that begins with Toolgate's own words, with control characters
 //! escaped. So it cannot imitate another part of the question.

@@ -1,4 +1,4 @@
-//! Converts a schema to other dialects: strict mode (nothing optional or open), without integers, terse.
+//! Converts a schema for strict mode and checks the result; turns integers into numbers and drops small minimums.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Compares the executed programs of a script with the static analysis.
+//! Compares the executed programs of a script with the static analysis, and minimises scripts that contradict it.
 
 use policy::shell::{ScriptAnalysis, ScriptCommand, ScriptWord, analyse_argv, analyse_script};
 

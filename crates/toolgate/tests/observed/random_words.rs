@@ -1,4 +1,4 @@
-//! Generates random words with every kind of quotes, and redirections.
+//! Generates random shell words with quotes, expansions and substitutions, and random redirections.
 
 use crate::grammar::{WordStyle, command_list, simple_command};
 use crate::random::ScriptRng;

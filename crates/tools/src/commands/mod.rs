@@ -1,4 +1,4 @@
-//! Shared parts of the command tools: starting, waiting, ending and reporting.
+//! Runs commands for the command tools: [`CommandRunner`], escalation arguments, waiting, ending and reporting.
 
 mod command_report;
 mod git_failures;

@@ -1,4 +1,4 @@
-//! Reports accesses that the sandbox refused to a command.
+//! Reports accesses that the sandbox refused to a command: recorded ones, and guesses from the command's output.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `process_write`: writes a program's input into a process.
+//! `process_write`: writes a client program's text to a process's standard input, and can close it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Tests the labels around an output, which models know.
+//! Tests the reports on commands and sessions: labels, exit codes, listing, killing, limits, lost supervisors.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Tests whole scenarios of an agent's work.
+//! Tests two workflows of an agent: a web server in the background, and a failing build that is then fixed.
 
 use insta::assert_snapshot;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Error codes of model APIs: classification by error identifier, HTTP status and text.
+//! Error codes of model APIs: classification by identifier, HTTP status and text; retryability, description, advice.
 
 use crate::Dialect;
 

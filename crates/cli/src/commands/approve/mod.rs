@@ -1,4 +1,4 @@
-//! `toolgate approve` answers the questions of running `toolgate mcp` servers.
+//! `toolgate approve`: asks the user the questions of running `toolgate mcp` servers and sends the answers.
 
 mod sanitize_ansi;
 mod server_discovery;

@@ -1,4 +1,4 @@
-//! Manages configured MCP servers (`toolgate mcp list`, `get` and others).
+//! `toolgate mcp` subcommands for configured servers: list, get, add, remove, test, login and logout.
 
 mod add_remove;
 mod login;

@@ -1,4 +1,4 @@
-//! Cases against the network.
+//! Cases that open network connections or sockets: TCP, UDP, raw, netlink and every other family.
 
 use super::{HOLDS, PATHLESS};
 use crate::suite::case::{AttackCase, ExpectedOutcome, call, good, host, text};

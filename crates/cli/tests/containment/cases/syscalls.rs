@@ -1,4 +1,4 @@
-//! Cases with system calls that no command needs and that attacks begin with.
+//! Cases with dangerous system calls, keyrings, terminal injection, privilege gain, and planted programs.
 //!
 //! Dangerous calls are made with invalid arguments: the kernel's error about them shows that the kernel, not the
 //! filter, has answered.

@@ -1,4 +1,4 @@
-//! Probes of foreign processes: signals, limits, priorities.
+//! Probes that signal or change foreign processes, gain privileges, or exceed process and descriptor limits.
 
 use super::{Args, ProbeFn, ProbeResult, address_of, address_of_mut, attempt, raw_syscall};
 

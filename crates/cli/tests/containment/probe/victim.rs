@@ -1,4 +1,4 @@
-//! The process under attack, and a process that holds locks.
+//! The process under attack: holds secrets in its memory and a shared segment, and an empty message queue.
 
 use std::io::Read;
 

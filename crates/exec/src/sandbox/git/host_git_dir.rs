@@ -1,4 +1,4 @@
-//! Writes to the host's git directory: beneath it, without following links, with git's locks and renames.
+//! Reads and writes the host's git directory: beneath it, without following links, with git's locks and renames.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Temporary files in the host's git directory: written under a unique name, then renamed atomically.
+//! Temporary and lock files in the host's git directory, renamed atomically, and comparison of file contents.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Damage: hunks that depend on each other, and patches that were already applied.
+//! Damage: hunks out of order or dependent on each other, and patches that are already applied, partly or fully.
 
 use crate::case_draft::{
     CaseDraft, CaseGoal, DraftFormat, DraftHunk, HunkNumbers, LinePresence, LineSign, PatchLine,

@@ -1,4 +1,4 @@
-//! Tests the facts of the catalogue with literal tables.
+//! Tests the family of each shell and the treatment of each starter with literal tables.
 
 use super::starters::all_starters;
 use super::{Listing, ShellFamily, is_interpreter, runs_script_file, script_file_options, shell_names};

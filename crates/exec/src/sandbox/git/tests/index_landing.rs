@@ -1,4 +1,4 @@
-//! Malicious indexes, and other repositories in a working tree.
+//! Tests of landing an index: malicious ones stay, and a gitlink lands only if its repository is harmless.
 
 use super::support::GitOverlayLab;
 use crate::sandbox::git::LandedChanges;

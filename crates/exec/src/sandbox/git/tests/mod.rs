@@ -1,4 +1,4 @@
-//! Tests of landing: handmade upper directories, and real overlays with the real git.
+//! Tests of git directories: discovery, planted files, and landing from handmade upper directories and overlays.
 
 mod allowlist;
 mod attack;

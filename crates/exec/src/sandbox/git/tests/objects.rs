@@ -1,4 +1,4 @@
-//! Tests of objects whose content does not match their id.
+//! Tests of landing loose objects and packs: wrong content, size limits, and the object format of a repository.
 
 use std::fs::File;
 use std::io::Write;

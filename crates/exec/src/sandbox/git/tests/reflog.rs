@@ -1,4 +1,4 @@
-//! Tests of reflog content, and of the time to check it.
+//! Tests of content checks for reflogs, references and rerere files, and of the time to compare long reflogs.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Test support: a repository, an overlay over its git directory, and commands that run in the overlay.
+//! Fixture of the git tests: a repository, an overlay over its git directory, and commands that run in the overlay.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Filter rules about files.
+//! Tests of filter rules about files: device nodes, set-id bits, and notification of changes.
 
 use libc::{ENOSYS, SYS_fchmod, SYS_fchmodat, SYS_mkdirat, SYS_mknodat, SYS_openat, SYS_openat2, c_long};
 

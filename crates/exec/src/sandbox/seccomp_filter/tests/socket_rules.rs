@@ -1,4 +1,4 @@
-//! Filter rules about sockets.
+//! Tests of filter rules about sockets: families and types, socket pairs, `connect`, `bind` and TCP Fast Open.
 
 use libc::{
     EAFNOSUPPORT, EOPNOTSUPP, EPROTONOSUPPORT, SYS_bind, SYS_connect, SYS_sendmmsg, SYS_sendmsg, SYS_sendto,
