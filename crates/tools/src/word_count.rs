@@ -1,4 +1,4 @@
-//! `word_count`: counts the words of a file; the example of `docs/adding-a-tool.md`, compiled only for tests.
+//! `word_count`: counts the words of a file.
 
 use std::io::Read;
 
