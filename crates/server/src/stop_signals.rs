@@ -17,15 +17,23 @@ pub enum ServerExit {
     HungUp,
 }
 
-/// Waits for SIGINT, SIGTERM or SIGHUP and returns which.
-pub async fn wait_for_signal() -> io::Result<ServerExit> {
+/// Installs handlers for SIGINT, SIGTERM and SIGHUP, and returns a future that waits for one of them.
+///
+/// To be called before a server answers its first client, who may send a signal at once.
+///
+/// # Errors
+/// If a handler cannot be installed.
+pub fn wait_for_signal() -> io::Result<impl Future<Output = ServerExit>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hang_up = if ignores_hang_up() { None } else { Some(signal(SignalKind::hangup())?) };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => Ok(ServerExit::Interrupted),
-        _ = terminate.recv() => Ok(ServerExit::Terminated),
-        () = wait_for_hang_up(hang_up.as_mut()) => Ok(ServerExit::HungUp),
-    }
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => ServerExit::Interrupted,
+            _ = terminate.recv() => ServerExit::Terminated,
+            () = wait_for_hang_up(hang_up.as_mut()) => ServerExit::HungUp,
+        }
+    })
 }
 
 async fn wait_for_hang_up(signal: Option<&mut Signal>) {

@@ -40,6 +40,7 @@ pub struct AcpSettings {
 
 /// Serves one editor on stdin and stdout, until the input ends or a signal arrives.
 pub async fn run(settings: AcpSettings) -> Result<ServerExit, OperationFault> {
+    let signalled = stop_signals::wait_for_signal()?;
     let server = Arc::new(AcpServer::new(settings, UserDirs::from_env()?));
     let host = Arc::clone(&server) as Arc<dyn rpc::RpcHost>;
     let serving = rpc::serve_connection(
@@ -49,7 +50,7 @@ pub async fn run(settings: AcpSettings) -> Result<ServerExit, OperationFault> {
     );
     let ended = tokio::select! {
         () = serving => Ok(ServerExit::InputEnded),
-        signalled = stop_signals::wait_for_signal() => signalled.map_err(OperationFault::from),
+        exit = signalled => Ok(exit),
     };
     server.close().await;
     ended

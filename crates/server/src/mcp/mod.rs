@@ -44,6 +44,7 @@ pub struct McpSettings {
 
 /// Serves until the input ends or a signal arrives.
 pub async fn run(settings: McpSettings) -> Result<ServerExit, OperationFault> {
+    let signalled = stop_signals::wait_for_signal()?;
     let endpoint = settings.http.map(|address| bind_endpoint(&settings, address)).transpose()?;
     let pending_questions = Arc::new(PendingQuestions::default());
     let environment =
@@ -61,7 +62,7 @@ pub async fn run(settings: McpSettings) -> Result<ServerExit, OperationFault> {
     let ended = tokio::select! {
         served = serving => served.map(|()| ServerExit::InputEnded),
         () = serve_approvals(socket, &pending_questions) => Ok(ServerExit::InputEnded),
-        signalled = stop_signals::wait_for_signal() => signalled.map_err(ServeFault::from),
+        exit = signalled => Ok(exit),
     };
     mcp_host.close().await;
     ended.map_err(|fault| match fault {

@@ -39,6 +39,7 @@ pub struct ServeSettings {
 
 /// Serves until the input ends or a signal arrives.
 pub async fn run(settings: ServeSettings) -> Result<ServerExit, OperationFault> {
+    let signalled = stop_signals::wait_for_signal()?;
     let ServeSettings { socket, websocket, token_env, flags } = settings;
     let server = Arc::new(SessionServer::new(flags, UserDirs::from_env()?));
     let serving = async {
@@ -52,7 +53,7 @@ pub async fn run(settings: ServeSettings) -> Result<ServerExit, OperationFault> 
     };
     let ended = tokio::select! {
         served = serving => served.map(|()| ServerExit::InputEnded),
-        signalled = stop_signals::wait_for_signal() => signalled.map_err(OperationFault::from),
+        exit = signalled => Ok(exit),
     };
     server.close().await;
     ended

@@ -29,6 +29,7 @@ pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, OperationFault> {
     let directories = private_dirs::approval_socket_dirs(&UserDirs::from_env()?);
     terminal::print_stderr(&waiting_message(&directories));
     super::block_on(async {
+        let signalled = wait_for_signal()?;
         let size = TerminalApprover::size()?;
         let (sender, messages) = mpsc::channel(16);
         let servers = ServerDiscovery::new(directories, size, sender);
@@ -36,7 +37,7 @@ pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, OperationFault> {
         let end = tokio::select! {
             never = servers.watch() => match never {},
             failed = QuestionQueue { terminal, questions: VecDeque::new() }.answer(messages) => match failed? {},
-            signalled = wait_for_signal() => signalled?,
+            exit = signalled => exit,
         };
         Ok(crate::exit_status::of_server(end))
     })
