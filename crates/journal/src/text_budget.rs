@@ -21,6 +21,8 @@ const MAX_LIST_ELEMENTS: usize = 1000;
 pub struct TextBudget {
     /// Bytes that are left; `None` for all texts.
     remaining_bytes: Option<usize>,
+    /// False if raw model items are dropped. A budget that is used up still keeps their beginnings.
+    keeps_raw_items: bool,
     /// Bytes omitted from the current entry.
     omitted_bytes: usize,
 }
@@ -29,39 +31,40 @@ impl TextBudget {
     /// Keeps all texts, for a program that continues the session.
     #[must_use]
     pub fn unlimited() -> Self {
-        Self { remaining_bytes: None, omitted_bytes: 0 }
+        Self { remaining_bytes: None, keeps_raw_items: true, omitted_bytes: 0 }
     }
 
     /// Keeps the beginnings of texts, for a program that shows them.
     #[must_use]
     pub fn for_display() -> Self {
-        Self { remaining_bytes: Some(MAX_TOTAL_BYTES), omitted_bytes: 0 }
+        Self { remaining_bytes: Some(MAX_TOTAL_BYTES), keeps_raw_items: true, omitted_bytes: 0 }
     }
 
     /// Keeps names only, for a program that counts.
     #[must_use]
     pub fn names_only() -> Self {
-        Self { remaining_bytes: Some(0), omitted_bytes: 0 }
+        Self { remaining_bytes: Some(0), keeps_raw_items: false, omitted_bytes: 0 }
     }
 
     /// Shortens the texts of `entry` and returns the number of omitted bytes.
     pub(crate) fn shorten(&mut self, entry: &mut JournalEntry) -> usize {
         self.omitted_bytes = 0;
-        match (self.remaining_bytes, &mut *entry) {
-            (None, _) => {}
-            // Raw items have no names.
-            (Some(0), JournalEntry::Said { items, .. }) => *items = Vec::new(),
-            (Some(_), _) => visit_entry(entry, self),
+        match &mut *entry {
+            JournalEntry::Said { items, .. } if !self.keeps_raw_items => *items = Vec::new(),
+            _ if self.remaining_bytes.is_some() => visit_entry(entry, self),
+            _ => {}
         }
         self.omitted_bytes
     }
 
     fn cut(&mut self, text: &mut String, limit: usize) {
         let kept = text.floor_char_boundary(limit);
-        self.omitted_bytes += text.len() - kept;
-        text.truncate(kept);
-        // `truncate` keeps the memory.
-        text.shrink_to_fit();
+        if kept < text.len() {
+            self.omitted_bytes += text.len() - kept;
+            text.truncate(kept);
+            // `truncate` keeps the memory.
+            text.shrink_to_fit();
+        }
     }
 }
 
@@ -142,6 +145,9 @@ mod tests {
             matches!(&entry, JournalEntry::Unknown(Value::Object(members)) if members.len() <= MAX_LIST_ELEMENTS)
         );
         let mut said = JournalEntry::Said { wire: String::new(), items: vec![json!({"text": "x"})] };
+        budget.remaining_bytes = Some(0);
+        budget.shorten(&mut said);
+        assert_eq!(said, JournalEntry::Said { wire: String::new(), items: vec![json!({"text": "x"})] });
         TextBudget::names_only().shorten(&mut said);
         assert_eq!(said, JournalEntry::Said { wire: String::new(), items: Vec::new() });
     }

@@ -17,7 +17,7 @@ use toolgate::session::choose_model::{ModelLocation, choose_model};
 use toolgate::session::compose::compose_in_dirs;
 use toolgate::session::{AssembledSession, SessionSpec, assemble, close_journal};
 
-/// What the model says, one response a line.
+/// The script of the model, one response a line.
 const SCRIPT: &str = r#"
 {"items": [{"type": "function_call", "name": "read_file", "arguments": {"path": "greeting.txt"}}]}
 {"items": [{"type": "message", "text": "The file says hello."}]}
