@@ -160,11 +160,16 @@ impl EnginePart {
 pub mod switches {
     //! The switches of the process. They are global, because a benchmark judges one case after another.
 
+    use std::sync::LazyLock;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
     use super::EnginePart;
 
-    static OFF: AtomicUsize = AtomicUsize::new(usize::MAX);
+    /// The part that is off. For tests, the environment variable `WITHOUT` names it.
+    static OFF: LazyLock<AtomicUsize> = LazyLock::new(|| {
+        let name = std::env::var("WITHOUT").unwrap_or_default();
+        AtomicUsize::new(EnginePart::ALL.iter().position(|part| part.name() == name).unwrap_or(usize::MAX))
+    });
     static CONSULTED: [AtomicBool; EnginePart::ALL.len()] =
         [const { AtomicBool::new(false) }; EnginePart::ALL.len()];
 

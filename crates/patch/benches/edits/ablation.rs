@@ -47,25 +47,31 @@ struct PartEffect {
     without: VerdictCounts,
 }
 
-/// The effects of all parts.
-pub(crate) struct AblationReport(Vec<PartEffect>);
-
-impl Default for AblationReport {
-    fn default() -> Self {
-        switches::take_consulted();
-        Self(vec![PartEffect::default(); EnginePart::ALL.len()])
-    }
-}
+/// The effects of the parts to measure.
+pub(crate) struct AblationReport(Vec<(EnginePart, PartEffect)>);
 
 impl AblationReport {
-    /// Judges `case` without each part that it has just reached, and compares with its verdict.
-    pub(crate) fn count(&mut self, case: &EditCase, verdict: (&CaseVerdict, Option<&ReapplyVerdict>)) {
+    pub(crate) fn from_parts(parts: &[EnginePart]) -> Self {
+        switches::take_consulted();
+        Self(parts.iter().map(|part| (*part, PartEffect::default())).collect())
+    }
+
+    /// Judges case `number` without each part that it has just reached, and compares with its verdict.
+    pub(crate) fn count(
+        &mut self,
+        number: usize,
+        case: &EditCase,
+        verdict: (&CaseVerdict, Option<&ReapplyVerdict>),
+    ) {
         let with = VerdictCounts::from_verdict(verdict);
-        for part in switches::take_consulted() {
-            switches::switch_off(Some(part));
+        let reached = switches::take_consulted();
+        for (part, effect) in self.0.iter_mut().filter(|(part, _)| reached.contains(part)) {
+            switches::switch_off(Some(*part));
             let (verdict, again) = case.judge();
             let without = VerdictCounts::from_verdict((&verdict, again.as_ref()));
-            let effect = &mut self.0[part as usize];
+            if without.wrong > with.wrong || without.changed_again > with.changed_again {
+                println!("case {number} goes wrong without {}", part.name());
+            }
             effect.reached += 1;
             effect.differs += usize::from(without != with);
             effect.without.add(1, without);
@@ -81,7 +87,7 @@ impl AblationReport {
                          | recognised as applied | changed once more |\n\
                          |---|--:|--:|--:|--:|--:|--:|--:|"
             .to_owned();
-        for (part, PartEffect { reached, differs, without }) in EnginePart::ALL.iter().zip(&self.0) {
+        for (part, PartEffect { reached, differs, without }) in &self.0 {
             let VerdictCounts { right, refused, wrong, recognised, changed_again } = without;
             let _ = write!(
                 table,
@@ -91,4 +97,10 @@ impl AblationReport {
         }
         table
     }
+}
+
+/// Returns the parts whose names contain `name`.
+pub(crate) fn parts_named(name: &str) -> Result<Vec<EnginePart>, String> {
+    let parts: Vec<_> = EnginePart::ALL.iter().copied().filter(|part| part.name().contains(name)).collect();
+    if parts.is_empty() { Err(format!("no part is named {name}")) } else { Ok(parts) }
 }

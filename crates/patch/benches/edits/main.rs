@@ -1,7 +1,8 @@
 //! Benchmark of edits: counts how many damaged patches of real changes land right, are refused, or land wrong.
 //!
 //! `cargo bench -p toolgate-patch --bench edits -- [--quick] [--cases N] [--case NUMBER] [--seed S] [--show KIND
-//! [--wrong]] [--again] [--no-peers] [--git DIR]…`. With `--features ablation`, also `--ablate`.
+//! [--wrong]] [--again] [--no-peers] [--git DIR]…`. With `--features ablation`, also `--ablate`
+//! or `--ablate-part NAME`….
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -50,9 +51,9 @@ struct EditBenchOptions {
     /// Shows only cases that landed wrong.
     only_wrong: bool,
     peers: bool,
-    /// Judges each case again without each part of the engine.
+    /// Judges each case again without each of these parts of the engine.
     #[cfg(feature = "ablation")]
-    ablate: bool,
+    ablate: Vec<toolgate_patch::EnginePart>,
     /// Git repositories to take changes from, instead of packages.
     repositories: Vec<PathBuf>,
 }
@@ -75,7 +76,7 @@ fn main() -> ExitCode {
     let mut report = EditBenchReport::default();
     let mut unified = Vec::new();
     #[cfg(feature = "ablation")]
-    let mut ablation = ablation::AblationReport::default();
+    let mut ablation = ablation::AblationReport::from_parts(&wish.ablate);
     for number in wish.numbers() {
         let Some(case) = maker.case(number) else {
             report.left_out += 1;
@@ -85,8 +86,8 @@ fn main() -> ExitCode {
         let (verdict, again) = case.judge();
         report.times.push((began.elapsed(), number));
         #[cfg(feature = "ablation")]
-        if wish.ablate {
-            ablation.count(&case, (&verdict, again.as_ref()));
+        if !wish.ablate.is_empty() {
+            ablation.count(number, &case, (&verdict, again.as_ref()));
         }
         if wish.shows(&case, &verdict) {
             case_printer::print_case(number, &case, &verdict);
@@ -102,7 +103,7 @@ fn main() -> ExitCode {
     }
     report.print();
     #[cfg(feature = "ablation")]
-    if wish.ablate {
+    if !wish.ablate.is_empty() {
         println!("\n{}", ablation.table());
     }
     if wish.peers && wish.show.is_none() && wish.case.is_none() {
@@ -139,7 +140,7 @@ fn wish() -> Result<EditBenchOptions, String> {
         only_wrong: false,
         peers: true,
         #[cfg(feature = "ablation")]
-        ablate: false,
+        ablate: Vec::new(),
         repositories: Vec::new(),
     };
     let mut arguments = std::env::args().skip(1);
@@ -151,7 +152,9 @@ fn wish() -> Result<EditBenchOptions, String> {
             "--again" => wish.again = true,
             "--wrong" => wish.only_wrong = true,
             #[cfg(feature = "ablation")]
-            "--ablate" => wish.ablate = true,
+            "--ablate" => wish.ablate = toolgate_patch::EnginePart::ALL.to_vec(),
+            #[cfg(feature = "ablation")]
+            "--ablate-part" => wish.ablate.extend(ablation::parts_named(&value()?)?),
             "--no-peers" => wish.peers = false,
             "--cases" => wish.cases = value()?.parse().map_err(|_| "--cases needs a number")?,
             "--case" => wish.case = Some(value()?.parse().map_err(|_| "--case needs a number")?),

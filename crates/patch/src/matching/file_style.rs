@@ -220,8 +220,8 @@ impl<'a> StyleTransfer<'a> {
         style: &'a FileStyle,
     ) -> Result<Self, DoubtReason> {
         if fit.pass <= MatchPass::Trailing {
-            // If no old line is indented, another hunk provides the evidence.
-            let flat = hunk.old_lines().all(|line| indentation(line).is_empty());
+            // If no old line is indented, another hunk provides the evidence. One space aligns the star of a comment.
+            let flat = hunk.old_lines().all(|line| matches!(indentation(line), "" | " "));
             let shift = style
                 .sign_shift
                 .clone()

@@ -67,13 +67,6 @@ fn apply<'a, B: AsRef<[u8]>>(files: impl IntoIterator<Item = (&'a str, B)>, patc
 }
 
 fn tell(tree: &MemoryTree, patch: &str) -> String {
-    #[cfg(feature = "ablation")]
-    toolgate_patch::switches::switch_off(
-        toolgate_patch::EnginePart::ALL
-            .iter()
-            .copied()
-            .find(|part| std::env::var("WITHOUT").is_ok_and(|name| name == part.name())),
-    );
     let parsed = match parse(patch) {
         Ok(parsed) => parsed,
         Err(syntax) => return format!("not a patch: {syntax}"),

@@ -168,3 +168,50 @@ impl E for B {\x20\x20
     |}
     ");
 }
+
+/// The second hunk proves that four spaces are a tab. The old lines of the first are indented only by the space before
+/// the star of a comment.
+#[test]
+fn tabs_are_learned_from_another_hunk_beside_a_comment() {
+    let file = "\
+#define H
+
+/**
+ * One.
+ */
+int f(
+\tint a,
+\tint b);
+";
+    let body = "\
+@@
+ #define H
+ 
++enum e {
++    X,
++};
++
+ /**
+  * One.
+@@
+     int a,
+-    int b);
++    int c);
+";
+    insta::assert_snapshot!(update(file, body), @"
+    M f
+      at line 8, overlooking indentation
+    |#define H
+    |
+    |enum e {
+    |→X,
+    |};
+    |
+    |/**
+    | * One.
+    | */
+    |int f(
+    |→int a,
+    |→int c);
+    ");
+}
