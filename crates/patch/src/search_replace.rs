@@ -1,7 +1,5 @@
 //! Search and replace: replaces the only or every occurrence of a text, or else matches its lines like a hunk's.
 
-use std::collections::HashSet;
-
 use similar::{ChangeTag, TextDiff};
 
 use crate::applied_before::was_applied_before;
@@ -90,14 +88,6 @@ fn replace_only_place(
         && EnginePart::AppliedExtension.is_on()
     {
         return Ok(ReplaceOutcome::AlreadyApplied);
-    }
-    // A text of several lines does not occur by chance: the replacement may already be applied.
-    if old.lines().count() > 2
-        && new.lines().count() > 2
-        && let Some(elsewhere) = find_elsewhere(whole, at, old, new)
-        && EnginePart::TextElsewhere.is_on()
-    {
-        return Err(PlacementMiss::Ambiguous(vec![line, text.line_at_byte(elsewhere)]));
     }
     let replaced = [&whole[..at], new, &whole[at + old.len()..]].concat();
     Ok(ReplaceOutcome::Replaced(replaced, vec![(line, MatchPass::Exact)]))
@@ -191,12 +181,6 @@ fn describe_split_word(whole: &str, at: usize, old: &str) -> Option<String> {
         .then(|| format!("`{}` {side} in the middle of a word there", line.trim()))
 }
 
-/// Returns an occurrence of `new` that does not overlap the occurrence of `old` at `at`.
-fn find_elsewhere(whole: &str, at: usize, old: &str, new: &str) -> Option<usize> {
-    let apart = |place: &usize| place + new.len() <= at || *place >= at + old.len();
-    whole.match_indices(new).map(|(place, _)| place).find(apart)
-}
-
 /// Returns true if `new` occurs and has more than two non-blank lines, which is no coincidence.
 fn occurs_certainly(whole: &str, new: &str) -> bool {
     new.lines().filter(|line| !line.trim().is_empty()).count() > 2 && whole.contains(new)
@@ -217,11 +201,6 @@ fn replace_by_lines(text: &DecodedText<'_>, old: &str, new: &str) -> Result<Repl
     }
     match placed {
         Ok(placed) => match placed.into_iter().next() {
-            Some(HunkPlacement::Placed(MatchPass::Trailing, _))
-                if moves_line(&hunk) && EnginePart::MovesLine.is_on() =>
-            {
-                Err(PlacementMiss::Absent)
-            }
             Some(HunkPlacement::Placed(pass, line_edits)) => {
                 let at = line_edits.drops.first().or(line_edits.adds.first().map(|(at, _)| at)).copied();
                 Ok(ReplaceOutcome::Replaced(
@@ -234,19 +213,6 @@ fn replace_by_lines(text: &DecodedText<'_>, old: &str, new: &str) -> Result<Repl
         },
         Err(misses) => Err(misses.into_iter().next().map_or(PlacementMiss::Absent, |(_, miss)| miss)),
     }
-}
-
-/// Returns true if a line is removed in one place and added in another.
-fn moves_line(hunk: &Hunk) -> bool {
-    let added = hunk.lines.iter().filter_map(|line| match line {
-        HunkLine::Add(text) => Some(text.trim()),
-        HunkLine::Keep(_) | HunkLine::Drop(_) => None,
-    });
-    let added: HashSet<&str> = added.collect();
-    let comes = |gone: &str| added.contains(gone);
-    hunk.lines
-        .iter()
-        .any(|line| matches!(line, HunkLine::Drop(text) if !text.trim().is_empty() && comes(text.trim())))
 }
 
 /// Creates a hunk from two texts. Common lines are context.

@@ -6,10 +6,9 @@ use super::candidate::{HunkCandidate, MatchPass};
 use super::file_style::FileStyle;
 use super::find_hunk::{HunkSearchResult, PlacementMiss, find_hunk};
 use super::header_choice::{choose_file_start, choose_nearest};
-use super::line_compare::indentation;
 use super::line_edits::LineEdits;
 use crate::decoded_text::DecodedText;
-use crate::edit::{Hunk, HunkLine};
+use crate::edit::Hunk;
 use crate::engine_part::EnginePart;
 
 /// The maximum number of unplaced hunks to report.
@@ -62,7 +61,7 @@ pub(crate) fn place_hunks(
             style.learn_from_hunk(text, hunk, fit);
         }
     }
-    misses.extend(contradictions(text, hunks, &results));
+    misses.extend(contradictions(hunks, &results));
     let mut placed = Vec::new();
     let mut cores: Vec<(usize, usize)> = Vec::new();
     for (index, (hunk, found)) in hunks.iter().zip(results).enumerate() {
@@ -86,25 +85,14 @@ pub(crate) fn place_hunks(
     if misses.is_empty() { Ok(placed) } else { Err(misses) }
 }
 
-/// Returns hunks that are out of order and do not match exactly, or that are out of order with an applied hunk. Also
-/// returns hunks whose context includes a line that another hunk removes.
-fn contradictions(
-    text: &DecodedText<'_>,
-    hunks: &[Hunk],
-    results: &[HunkSearchResult],
-) -> Vec<(usize, PlacementMiss)> {
+/// Returns hunks that are out of order and do not match exactly, or that are out of order with an applied hunk.
+fn contradictions(hunks: &[Hunk], results: &[HunkSearchResult]) -> Vec<(usize, PlacementMiss)> {
     let single = |found: &HunkSearchResult| match found {
         HunkSearchResult::Candidates(fits) if fits.len() == 1 => Some(fits[0].clone()),
         _ => None,
     };
     let fits: Vec<(usize, HunkCandidate)> =
         results.iter().enumerate().filter_map(|(at, found)| Some((at, single(found)?))).collect();
-    let mut removers: HashMap<usize, Vec<usize>> = HashMap::new();
-    for (index, fit) in &fits {
-        for at in removed_lines(&hunks[*index], fit) {
-            removers.entry(at).or_default().push(*index);
-        }
-    }
     let mut misses = Vec::new();
     let (mut last, mut done) = (0, 0);
     let later = first_applied_below(results);
@@ -125,12 +113,8 @@ fn contradictions(
         if numbered.is_none_or(|(_, above)| above.first_line() < fit.first_line()) {
             numbered = Some((index, fit));
         }
-        match find_removed_context(text, hunks, &removers, (index, fit)) {
-            Some(at) if EnginePart::RemovedContext.is_on() => {
-                misses.push((index, PlacementMiss::OverlapsHunk(at)));
-            }
-            Some(_) | None if before => misses.push((index, PlacementMiss::OutOfOrder(fit.first_line()))),
-            Some(_) | None => {}
+        if before {
+            misses.push((index, PlacementMiss::OutOfOrder(fit.first_line())));
         }
     }
     misses
@@ -160,41 +144,6 @@ fn first_applied_below(results: &[HunkSearchResult]) -> Vec<usize> {
     let mut below: Vec<usize> = below.collect();
     below.reverse();
     below
-}
-
-/// Returns a context line of the hunk at `index` that matches inexactly and that another of its `removers` removes.
-fn find_removed_context(
-    text: &DecodedText<'_>,
-    hunks: &[Hunk],
-    removers: &HashMap<usize, Vec<usize>>,
-    (index, fit): (usize, &HunkCandidate),
-) -> Option<usize> {
-    let olds = hunks[index].old_lines().zip(&fit.positions).zip(context_flags(&hunks[index]));
-    olds.into_iter().find_map(|((line, at), kept)| {
-        let at = at.filter(|at| kept && line != text.line(*at))?;
-        // It may be written as another hunk leaves it. But then it proves nothing about the file's indentation.
-        let leaves =
-            |other: usize| adds_line(&hunks[other], line) && indentation(line) == indentation(text.line(at));
-        let mut removers = removers.get(&at).into_iter().flatten();
-        removers.any(|other| *other != index && !leaves(*other)).then_some(at)
-    })
-}
-
-/// Returns for each old line of a hunk whether it is context.
-fn context_flags(hunk: &Hunk) -> impl Iterator<Item = bool> {
-    hunk.lines
-        .iter()
-        .filter(|line| !matches!(line, HunkLine::Add(_)))
-        .map(|line| matches!(line, HunkLine::Keep(_)))
-}
-
-/// Returns the lines of the file that a hunk removes.
-fn removed_lines(hunk: &Hunk, fit: &HunkCandidate) -> Vec<usize> {
-    context_flags(hunk).zip(&fit.positions).filter(|(kept, _)| !kept).filter_map(|(_, at)| *at).collect()
-}
-
-fn adds_line(hunk: &Hunk, line: &str) -> bool {
-    hunk.lines.iter().any(|added| matches!(added, HunkLine::Add(text) if text == line))
 }
 
 type ChangedRange = (usize, usize);

@@ -9,8 +9,7 @@ use super::insertion::find_insertion;
 use super::line_compare::{LineLikeness, is_blank};
 use super::line_edits::DoubtReason;
 use super::rivals::{
-    find_applied, find_unapplied_rival, is_still_present, near_exact_rival, place_at_number,
-    place_nearer_number, rival_at_same_indent,
+    find_applied, find_unapplied_rival, is_still_present, near_exact_rival, place_nearer_number,
 };
 use super::skip_empty::find_ignoring_empty;
 use crate::decoded_text::DecodedText;
@@ -152,9 +151,7 @@ fn judge_applied(
             return Some(Err(PlacementMiss::RepeatsNeighbour(applied_at[0])));
         }
         if fits.first().is_none_or(|fit| fit.pass == MatchPass::Fuzzy) {
-            if is_still_present(text, hunk) && EnginePart::StillPresent.is_on()
-                || place_at_number(text, hunk, applied_at).is_some() && EnginePart::AppliedNumber.is_on()
-            {
+            if is_still_present(text, hunk) && EnginePart::StillPresent.is_on() {
                 return Some(Err(PlacementMiss::Absent));
             }
             let rival = find_unapplied_rival(text, hunk, applied_at);
@@ -209,13 +206,6 @@ fn check_only_candidate(
     is_below_header: &dyn Fn(usize) -> bool,
 ) -> Result<HunkSearchResult, PlacementMiss> {
     if let [fit] = fits.as_slice()
-        && let Some(there) = place_at_number(text, hunk, &[fit.first_line()])
-        && (is_below_header(there) || fit.pass > MatchPass::Trailing && !is_below_header(fit.first_line()))
-        && EnginePart::NumberRival.is_on()
-    {
-        return Err(PlacementMiss::Ambiguous(vec![there, fit.first_line()]));
-    }
-    if let [fit] = fits.as_slice()
         && let Some(there) = place_nearer_number(text, hunk, fit)
         && EnginePart::NearerNumber.is_on()
     {
@@ -228,14 +218,6 @@ fn check_only_candidate(
     {
         // A match that is not exact may have a twin with lines inserted into it.
         fits.extend(near_exact_rival(text, hunk, &fits[0]).filter(|_| EnginePart::NearExactRival.is_on()));
-    }
-    if let [fit] = fits.as_slice()
-        && fit.pass == MatchPass::Indent
-        && !is_below_header(fit.first_line())
-    {
-        fits.extend(
-            rival_at_same_indent(text, hunk, &fits[0]).filter(|_| EnginePart::SameIndentRival.is_on()),
-        );
     }
     if let [fit] = fits.as_slice()
         && fit.pass > MatchPass::Exact

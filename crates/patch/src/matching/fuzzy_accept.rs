@@ -30,7 +30,6 @@ pub(super) fn is_safe_fuzzy_match(aligner: &HunkAligner<'_>, hunk: &Hunk, fit: &
     };
     !(!check.is_identified() && EnginePart::FuzzyIdentified.is_on()
         || check.misses_line_found_elsewhere() && EnginePart::FuzzyLineElsewhere.is_on()
-        || check.removes_detached_line() && EnginePart::FuzzyDetached.is_on()
         || check.spans_foreign_lines() && EnginePart::FuzzySpan.is_on()
         || check.has_foreign_lines_beside_change() && EnginePart::FuzzyBeside.is_on()
         || check.lacks_unspecific_line() && EnginePart::FuzzyUnspecific.is_on()
@@ -104,20 +103,6 @@ impl FuzzyMatchCheck<'_> {
     fn misses_line_found_elsewhere(&self) -> bool {
         (0..self.olds.len()).any(|row| {
             self.is_specific(row) && self.fit.positions[row].is_none() && self.olds[row].occurrences == 1
-        })
-    }
-
-    /// Returns true if an unspecific line is removed apart from its neighbours in the hunk.
-    fn removes_detached_line(&self) -> bool {
-        let at = &self.fit.positions;
-        let beside = |row: usize, here: usize| {
-            let before = row.checked_sub(1).is_none_or(|row| at[row].is_some_and(|other| other + 1 == here));
-            before && at.get(row + 1).is_none_or(|other| *other == Some(here + 1))
-        };
-        (0..self.olds.len()).any(|row| {
-            self.olds[row].is_removed
-                && !self.is_specific(row)
-                && at[row].is_some_and(|here| !beside(row, here))
         })
     }
 

@@ -9,7 +9,6 @@ use super::header::{
 };
 use super::header_choice::{has_context_lines, has_full_context};
 use super::line_compare::is_blank;
-use super::rivals::likely_places;
 use crate::decoded_text::DecodedText;
 use crate::edit::Hunk;
 use crate::engine_part::EnginePart;
@@ -34,9 +33,6 @@ pub(super) fn keep_below_headers(
     let spans = header_spans(text, &headers, header_reach);
     if !text.budget().spend(spans.len().saturating_mul(fits.len())) {
         return Err(PlacementMiss::BudgetExhausted);
-    }
-    if fits.len() > 1 && hunk.old_lines().all(is_blank) && EnginePart::BlankHunk.is_on() {
-        return Ok(fits);
     }
     // Brackets, `end` and empty lines occur anywhere. A definition that has ended does not tell them apart.
     let says_nothing = fits.len() > 1
@@ -122,8 +118,7 @@ fn is_below_header(
         || !(block_end(text, *header)..fit.first_line()).any(|at| starts_next_block(text, *header, at))
 }
 
-/// Returns true if enough of `hunk` stands below a header at `spans`, though not exactly, or nearly all of it after
-/// one.
+/// Returns true if enough of `hunk` stands below a header at `spans`, though not exactly.
 fn resembles_below_header(
     text: &DecodedText<'_>,
     hunk: &Hunk,
@@ -133,13 +128,8 @@ fn resembles_below_header(
     let below = |fit: &HunkCandidate| {
         spans.iter().any(|(header, end)| *header < fit.end_line() && fit.first_line() < *end)
     };
-    // A place above all headers contradicts them. A place below one may be meant, however far the header's section
-    // reaches.
-    let above = spans.iter().all(|(header, _)| fits.iter().all(|fit| fit.first_line() < *header));
-    let after = |fit: &HunkCandidate| above && spans.iter().any(|(header, _)| *header < fit.first_line());
     let aligner = HunkAligner::new(text, hunk);
     hunk.old_lines().map(line_weight).sum::<f64>() < DECISIVE_WEIGHT
-        && (aligner.alignments(false, fits).any(|(share, fit)| share >= MIN_RESEMBLING_SHARE && below(&fit))
-            && EnginePart::ResemblesBelow.is_on()
-            || likely_places(&aligner, fits).any(|fit| after(&fit)) && EnginePart::LikelyAfter.is_on())
+        && aligner.alignments(false, fits).any(|(share, fit)| share >= MIN_RESEMBLING_SHARE && below(&fit))
+        && EnginePart::ResemblesBelow.is_on()
 }

@@ -80,62 +80,33 @@ impl LineEdits {
                 }
             }
         }
-        if fit.pass == MatchPass::EmptyLines && line_edits.leaves_a_gap(text) && EnginePart::Gap.is_on() {
-            return Err("two empty lines would be left where one was, and the patch names neither".to_owned());
-        }
-        match line_edits.find_doubtful_indent(text, hunk, fit) {
+        match line_edits.find_doubtful_indent(text, hunk) {
             Some(line) => Err(format!("the indentation of `{}` is unclear", line.trim())),
             None => Ok(line_edits),
         }
     }
 
-    /// Returns an added line whose indentation changes by one blank without proof. As given it has an indentation that
-    /// the file uses, and the new one does not. Or only removed lines prove the change, and the file uses both.
-    fn find_doubtful_indent<'a>(
-        &self,
-        text: &DecodedText<'_>,
-        hunk: &'a Hunk,
-        fit: &HunkCandidate,
-    ) -> Option<&'a str> {
+    /// Returns an added line whose indentation changes by one blank without proof: as given it has an indentation that
+    /// the file uses, and the new one does not.
+    fn find_doubtful_indent<'a>(&self, text: &DecodedText<'_>, hunk: &'a Hunk) -> Option<&'a str> {
         let given = hunk.lines.iter().filter_map(|line| match line {
             HunkLine::Add(text) => Some(text.as_str()),
             HunkLine::Keep(_) | HunkLine::Drop(_) => None,
         });
-        let moved: Vec<(&str, &str)> = given
+        let mut moved = given
             .zip(&self.adds)
             .map(|(given, (_, made))| (given, made.as_str()))
             .filter(|(given, made)| {
                 !is_blank(given) && differ_by_one_space(indentation(given), indentation(made))
             })
-            .collect();
-        let (first, _) = moved.first()?;
+            .peekable();
+        moved.peek()?;
         let depths: HashSet<&str> = text.iter().filter(|line| !is_blank(line)).map(indentation).collect();
         let known = |line: &str| depths.contains(indentation(line));
-        let refuted = moved.iter().find(|(given, made)| known(given) && !known(made));
-        let proven = moved.iter().any(|(given, made)| !known(given) && known(made));
-        match refuted.filter(|_| EnginePart::RefutedIndent.is_on()) {
-            Some((line, _)) => Some(line),
-            None if keeps_removed_indent(text, hunk, fit) && EnginePart::RemovedIndent.is_on()
-                || keeps_context_indent(text, hunk, fit) && !proven && EnginePart::ContextIndent.is_on() =>
-            {
-                Some(first)
-            }
-            None => None,
-        }
-    }
-
-    /// Returns true if lines between two empty lines are removed and none are added there.
-    fn leaves_a_gap(&self, text: &DecodedText<'_>) -> bool {
-        let goes = |at: usize| self.drops.binary_search(&at).is_ok();
-        let blank = |at: usize| at < text.len() && is_blank(text.line(at));
-        self.drops.iter().any(|start| {
-            let begins = start.checked_sub(1).is_some_and(|before| !goes(before) && blank(before));
-            if !begins {
-                return false;
-            }
-            let end = (*start..).find(|at| !goes(*at)).unwrap_or(*start);
-            blank(end) && !self.adds.iter().any(|(at, _)| start <= at && *at <= end)
-        })
+        moved
+            .find(|(given, made)| known(given) && !known(made))
+            .filter(|_| EnginePart::RefutedIndent.is_on())
+            .map(|(given, _)| given)
     }
 
     /// Removes the line at `at`, which matches old line number `seen`.
@@ -175,34 +146,6 @@ impl LineEdits {
 /// Returns true if two indentations differ by one space.
 fn differ_by_one_space(one: &str, other: &str) -> bool {
     one.strip_suffix(' ') == Some(other) || other.strip_suffix(' ') == Some(one)
-}
-
-/// Returns true if a non-empty removed line has the same indentation in the patch and in the file. Then added lines
-/// would too.
-fn keeps_removed_indent(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
-    let goes = |line: &HunkLine| matches!(line, HunkLine::Drop(_));
-    line_indents(text, hunk, fit).any(|(line, ours, theirs)| goes(line) && ours == theirs)
-}
-
-/// Returns true if all non-empty context lines have the same indentation in the file and in the patch.
-fn keeps_context_indent(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
-    let mut kept = line_indents(text, hunk, fit).filter(|(line, ..)| matches!(line, HunkLine::Keep(_)));
-    kept.all(|(_, ours, theirs)| ours == theirs)
-}
-
-/// Returns the non-empty old lines of a hunk, with their indentation in the patch and in the file.
-fn line_indents<'a>(
-    text: &'a DecodedText<'_>,
-    hunk: &'a Hunk,
-    fit: &'a HunkCandidate,
-) -> impl Iterator<Item = (&'a HunkLine, &'a str, &'a str)> {
-    let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_)));
-    olds.zip(&fit.positions).filter_map(|(line, at)| match line {
-        HunkLine::Keep(ours) | HunkLine::Drop(ours) if !is_blank(ours) => {
-            Some((line, indentation(ours), indentation(text.line((*at)?))))
-        }
-        HunkLine::Keep(_) | HunkLine::Drop(_) | HunkLine::Add(_) => None,
-    })
 }
 
 /// Returns true if no empty line that only the file or only the patch has stands among the changes. For two texts the

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::align::{HunkAligner, MIN_SIMILARITY, OldLine, line_weight};
+use super::align::{HunkAligner, OldLine, line_weight};
 use super::candidate::{HunkCandidate, MatchPass};
 use super::fuzzy::MIN_SHARE;
 use super::fuzzy_accept::MIN_SPECIFIC_WEIGHT;
-use super::line_compare::{LineLikeness, fold_line, indentation, is_blank, line_similarity};
+use super::line_compare::{LineLikeness, fold_line, indentation, is_blank};
 use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
 
@@ -55,25 +55,6 @@ fn best_outside(text: &DecodedText<'_>, hunk: &Hunk, taken: &[HunkCandidate]) ->
     (share >= MIN_REAPPLY_SHARE || share >= MIN_SHARE && all_there).then_some(HunkCandidate { doubt, ..fit })
 }
 
-/// Returns the place at the line number of `hunk`, if it does not overlap `taken` and most of the hunk matches there
-/// line by line.
-pub(crate) fn place_at_number(text: &DecodedText<'_>, hunk: &Hunk, taken: &[usize]) -> Option<usize> {
-    let number = hunk.old_start?.checked_sub(1)?;
-    let end = number.saturating_add(hunk.old_lines().count());
-    if end > text.len() || taken.iter().any(|at| number <= *at && *at < end) {
-        return None;
-    }
-    let lines = || {
-        hunk.old_lines()
-            .zip(number..)
-            .map(|(ours, at)| (line_weight(ours), line_similarity(ours, text.line(at))))
-    };
-    let there: f64 =
-        lines().map(|(weight, alike)| if alike >= MIN_SIMILARITY { weight * alike } else { 0.0 }).sum();
-    let all: f64 = lines().map(|(weight, _)| weight).sum();
-    (there >= MIN_SHARE * all).then_some(number)
-}
-
 /// Returns a place much nearer to the line number of `hunk` than `fit`, where all removed lines match too, with similar
 /// context.
 pub(crate) fn place_nearer_number(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> Option<usize> {
@@ -99,7 +80,7 @@ pub(crate) fn place_nearer_number(text: &DecodedText<'_>, hunk: &Hunk, fit: &Hun
 }
 
 /// Returns places outside `taken` where all removed lines match, with similar context.
-pub(crate) fn likely_places<'a>(
+fn likely_places<'a>(
     aligner: &'a HunkAligner<'_>,
     taken: &'a [HunkCandidate],
 ) -> impl Iterator<Item = HunkCandidate> + use<'a> {
@@ -110,26 +91,6 @@ pub(crate) fn likely_places<'a>(
     };
     let places = aligner.alignments(false, taken).filter(|(share, _)| *share >= MIN_NEARER_SHARE);
     places.map(|(_, fit)| fit).filter(move |fit| aligner.olds.iter().zip(&fit.positions).all(same))
-}
-
-/// Returns another place than `fit` with the indentation of `hunk` and almost its text.
-pub(crate) fn rival_at_same_indent(
-    text: &DecodedText<'_>,
-    hunk: &Hunk,
-    fit: &HunkCandidate,
-) -> Option<HunkCandidate> {
-    let aligner = HunkAligner::new(text, hunk);
-    let taken = std::slice::from_ref(fit);
-    let level = |fit: &HunkCandidate| {
-        let mut rows =
-            aligner.olds.iter().zip(&fit.positions).filter(|(old, _)| old.weight >= MIN_SPECIFIC_WEIGHT);
-        rows.all(|(old, at)| at.is_some_and(|at| indentation(old.text) == indentation(text.line(at))))
-    };
-    aligner
-        .alignments(false, taken)
-        .filter(|(share, fit)| *share >= MIN_REAPPLY_SHARE && level(fit))
-        .map(|(_, fit)| fit)
-        .next()
 }
 
 /// Returns true if a hunk that only removes lines is still present, more or less. Its new lines may occur anywhere.

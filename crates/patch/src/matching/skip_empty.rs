@@ -1,12 +1,9 @@
 //! Finds places where the old lines of a hunk stand one after another, ignoring empty lines.
 
-use std::collections::HashSet;
-
 use super::candidate::{HunkCandidate, MatchPass, charge_candidate};
 use super::line_compare::{fold_line, is_blank};
 use crate::decoded_text::DecodedText;
-use crate::edit::{Hunk, HunkLine};
-use crate::engine_part::EnginePart;
+use crate::edit::Hunk;
 
 /// Returns every place where the non-empty old lines of `hunk` stand in sequence. Empty lines may be missing or extra
 /// on either side.
@@ -33,23 +30,10 @@ pub(crate) fn find_ignoring_empty(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<Hu
         }
         if count == wanted.len() && charge_candidate(text, pattern.len()) {
             let positions = positions_with_empty_lines(text, &pattern, &wanted, window);
-            let doubt = (differs_in_empty_lines(text, hunk, &positions) && EnginePart::EmptyCount.is_on())
-                .then_some("the empty lines that are to go are not as many in the file");
-            fits.push(HunkCandidate { pass: MatchPass::EmptyLines, positions, doubt });
+            fits.push(HunkCandidate { pass: MatchPass::EmptyLines, positions, doubt: None });
         }
     }
     fits
-}
-
-/// Returns true if the hunk removes empty lines and the file has more or fewer of them there.
-fn differs_in_empty_lines(text: &DecodedText<'_>, hunk: &Hunk, positions: &[Option<usize>]) -> bool {
-    let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_)));
-    let goes: Vec<bool> = olds.map(|line| matches!(line, HunkLine::Drop(text) if is_blank(text))).collect();
-    let there: HashSet<usize> = positions.iter().flatten().copied().collect();
-    let extra = |place: usize| place < text.len() && is_blank(text.line(place)) && !there.contains(&place);
-    goes.iter()
-        .zip(positions)
-        .any(|(goes, at)| *goes && at.is_none_or(|at| extra(at + 1) || at.checked_sub(1).is_some_and(extra)))
 }
 
 /// Returns the position of each line of `pattern`, given that those at `wanted` are at `there`. Empty lines match empty

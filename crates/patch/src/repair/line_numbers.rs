@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use crate::decoded_text::DecodedText;
 use crate::edit::{Hunk, HunkLine};
 use crate::engine_part::EnginePart;
-use crate::matching::indentation;
 
 /// Separators between a number and its line. The first two do not occur in code.
 const SEPARATORS: &[&str] = &["\t", "→", ": ", ":", " | ", "| ", "|"];
@@ -19,8 +18,7 @@ pub(super) fn strip_numbers(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<Vec<H
     let one = |hunk: &Hunk, separator: &str| match strip_hunk_numbers(hunk, separator)? {
         (read, Some(start)) => {
             let near = may_be_near_number(text, &read, start) && EnginePart::NearNumber.is_on();
-            let unknown = !adds_known_indents(text, &read) && EnginePart::NumberedIndent.is_on();
-            (!near && !unknown).then_some(read)
+            (!near).then_some(read)
         }
         (read, None) => Some(read),
     };
@@ -51,14 +49,6 @@ fn parse_numbered_line<'a>(line: &'a str, separator: &str) -> Option<NumberedLin
         .strip_prefix(separator)
         .or((after == separator.trim_end() && !after.is_empty()).then_some(""))?;
     Some(NumberedLine { width: blanks + length, padded: blanks > 0, number, rest })
-}
-
-/// Returns true if all added lines have an indentation that the file uses. A line without a number may be indented
-/// otherwise than one with a number.
-fn adds_known_indents(text: &DecodedText<'_>, hunk: &Hunk) -> bool {
-    let known = super::file_indents(text);
-    let mut adds = super::all_added_lines(std::slice::from_ref(hunk)).filter(|line| !line.trim().is_empty());
-    adds.all(|line| known.contains(indentation(line)))
 }
 
 /// Returns true if the old lines are not at their numbers, but some of them stand near there: that may be the place.

@@ -66,13 +66,7 @@ pub(crate) fn repair_hunks(
         .filter(|_| EnginePart::MissingPrefix.is_on())
         .map(|read| (RepairKind::MissingPrefix, read));
     let repairs: Vec<RepairedHunks> = signs.into_iter().chain(line_repairs(text, hunks)).collect();
-    let says = |read: &[Hunk]| {
-        hunks.iter().zip(read).all(|(was, hunk)| was == hunk || changes_nonempty_lines(hunk))
-            || !EnginePart::EmptyRepair.is_on()
-    };
-    if let Some(read) =
-        sole_repair(repairs.into_iter().filter(|(_, read)| says(read) && all_match_exactly(text, read)))
-    {
+    if let Some(read) = sole_repair(repairs.into_iter().filter(|(_, read)| all_match_exactly(text, read))) {
         return read.map(Some).map_err(|doubt| vec![(0, PlacementMiss::Doubtful(0, doubt))]);
     }
     let misses = hunks.iter().enumerate().filter_map(|(index, hunk)| match find_encoded_line(text, hunk) {
@@ -115,9 +109,7 @@ pub(crate) fn replace_repaired(
         .filter(|_| EnginePart::EscapedText.is_on())
         .map(|read| (RepairKind::Escapes, read));
     let lands = |(_, (old, new)): &(RepairKind, (String, String))| {
-        (changes_nonempty_lines(&search_replace::hunk_from_texts(old, new))
-            || !EnginePart::EmptyRepair.is_on())
-            && search_replace::replace_text(text, old, new, false).is_ok_and(|done| is_exact_outcome(&done))
+        search_replace::replace_text(text, old, new, false).is_ok_and(|done| is_exact_outcome(&done))
     };
     let Some(read) = sole_repair(by_lines.chain(as_text).filter(lands)) else {
         return match find_encoded_line(text, &hunk) {
@@ -171,14 +163,6 @@ fn all_match_exactly(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
         HunkPlacement::AlreadyApplied(_) => true,
     };
     place_hunks(text, hunks).is_ok_and(|placed| placed.iter().all(sure))
-}
-
-/// Returns true if more than empty lines change. For empty lines alone, place and completion are unclear.
-fn changes_nonempty_lines(hunk: &Hunk) -> bool {
-    hunk.lines.iter().any(|line| match line {
-        HunkLine::Keep(_) => false,
-        HunkLine::Drop(text) | HunkLine::Add(text) => !text.trim().is_empty(),
-    })
 }
 
 /// Returns the only repair. An error if two repairs differ.
