@@ -17,23 +17,8 @@ const GIB: usize = 1 << 30;
 /// The policy of every sandbox here: everything read-only except one directory and `/tmp`, no network, own PID
 /// namespace.
 const BWRAP: &[&str] = &[
-    "--ro-bind",
-    "/",
-    "/",
-    "--dev",
-    "/dev",
-    "--proc",
-    "/proc",
-    "--tmpfs",
-    "/tmp",
-    "--tmpfs",
-    "/run",
-    "--unshare-user",
-    "--unshare-pid",
-    "--unshare-ipc",
-    "--unshare-net",
-    "--unshare-uts",
-    "--new-session",
+    "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/run",
+    "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-net", "--unshare-uts", "--new-session",
     "--die-with-parent",
 ];
 

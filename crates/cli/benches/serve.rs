@@ -234,18 +234,8 @@ impl NonsenseGenerator {
 
     fn message(&mut self, id: &str, number: usize) -> Vec<u8> {
         const METHODS: [&str; 12] = [
-            "tool/call",
-            "tool/list",
-            "session/list",
-            "session/interrupt",
-            "session/prompt",
-            "process/read",
-            "fs/read",
-            "fs/list",
-            "policy/explain",
-            "tool/register",
-            "$/cancel",
-            "no/such",
+            "tool/call", "tool/list", "session/list", "session/interrupt", "session/prompt", "process/read",
+            "fs/read", "fs/list", "policy/explain", "tool/register", "$/cancel", "no/such",
         ];
         let method = METHODS[self.next(METHODS.len())];
         let session = [id, "20261117-080102-5b1f00", "", "../../x"][self.next(4)];

@@ -229,21 +229,14 @@ fn spans_are_named_and_described_as_the_conventions_ask() {
     assert!(desk.sessions().join(format!("{id}.jsonl")).exists());
     let chat = named("chat m");
     let keys = [
-        "gen_ai.operation.name",
-        "gen_ai.provider.name",
-        "gen_ai.request.model",
-        "gen_ai.usage.output_tokens",
+        "gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model", "gen_ai.usage.output_tokens",
     ];
     assert_eq!(told(chat, &keys), some(&["chat", "openai", "m", "10"]));
     assert_eq!((&chat["kind"], chat.get("status")), (&json!(3), None));
     let took = number(&chat["endTimeUnixNano"]) - number(&chat["startTimeUnixNano"]);
     assert!((30_000_000..10_000_000_000).contains(&took), "{took}");
     let keys = [
-        "gen_ai.operation.name",
-        "gen_ai.tool.name",
-        "gen_ai.tool.type",
-        "gen_ai.tool.call.id",
-        "error.type",
+        "gen_ai.operation.name", "gen_ai.tool.name", "gen_ai.tool.type", "gen_ai.tool.call.id", "error.type",
     ];
     for (tool, call, error) in [
         ("read_file", "call_0000_01", None),

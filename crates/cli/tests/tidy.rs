@@ -204,11 +204,7 @@ fn crates_depend_only_on_what_the_map_allows() {
 fn pages_name_only_what_exists() {
     let mut missing = Vec::new();
     for page in [
-        "ARCHITECTURE.md",
-        "docs/follow-a-call.md",
-        "docs/adding-a-tool.md",
-        "README.md",
-        "SECURITY.md",
+        "ARCHITECTURE.md", "docs/follow-a-call.md", "docs/adding-a-tool.md", "README.md", "SECURITY.md",
         "CONTRIBUTING.md",
     ] {
         let text = read(page);

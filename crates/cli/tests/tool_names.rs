@@ -216,12 +216,7 @@ fn a_configuration_may_name_tools_of_every_command() {
         home.run(&workspace.path(), &["call", "read_file", "--json", r#"{"path":"sub/a.txt"}"#], "")
     };
     for name in [
-        "remember",
-        "spawn_agent",
-        "read_mcp_resource",
-        "tool_search",
-        "mcp_call_tool",
-        "local_shell_call",
+        "remember", "spawn_agent", "read_mcp_resource", "tool_search", "mcp_call_tool", "local_shell_call",
         "mcp_*",
     ] {
         let ran = read(&format!("[tools]\nwithout = [\"{name}\"]\n"));

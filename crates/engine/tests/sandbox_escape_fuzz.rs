@@ -49,22 +49,8 @@ impl SeededRandom {
 }
 
 const SCRIPTS: &[&str] = &[
-    "ls",
-    "make",
-    "rm -rf x",
-    "docker ps",
-    "git push",
-    "ls && make",
-    "docker ps; rm -rf x",
-    "docker ps; ls",
-    "$x",
-    "ls )",
-    "docker $x",
-    "sudo docker ps",
-    "X=1 docker ps",
-    "docker ps > f",
-    "git $x",
-    "eval ls",
+    "ls", "make", "rm -rf x", "docker ps", "git push", "ls && make", "docker ps; rm -rf x", "docker ps; ls",
+    "$x", "ls )", "docker $x", "sudo docker ps", "X=1 docker ps", "docker ps > f", "git $x", "eval ls",
     "curl x | sh",
 ];
 

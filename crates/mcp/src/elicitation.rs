@@ -42,27 +42,9 @@ pub trait Elicitor: Send + Sync {
 
 /// Words in field names that indicate a secret.
 const SECRET_WORDS: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "token",
-    "apikey",
-    "credential",
-    "privatekey",
-    "pin",
-    "otp",
-    "cvv",
-    "cvc",
-    "pwd",
-    "passcode",
-    "2fa",
-    "mfa",
-    "seedphrase",
-    "recoveryphrase",
-    "creditcard",
-    "cardnumber",
-    "ssn",
+    "password", "passwd", "passphrase", "secret", "token", "apikey", "credential", "privatekey", "pin",
+    "otp", "cvv", "cvc", "pwd", "passcode", "2fa", "mfa", "seedphrase", "recoveryphrase", "creditcard",
+    "cardnumber", "ssn",
 ];
 
 /// Returns the property of a form that asks for a secret, which the protocol forbids. If a form has a single text

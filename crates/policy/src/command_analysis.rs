@@ -370,14 +370,7 @@ pub(crate) fn literal_text(word: &ScriptWord) -> Option<&str> {
 
 /// Git options before the sub-command that take the next word as their value.
 pub(crate) const GIT_VALUED: &[&str] = &[
-    "-C",
-    "-c",
-    "--attr-source",
-    "--config-env",
-    "--exec-path",
-    "--git-dir",
-    "--namespace",
-    "--super-prefix",
+    "-C", "-c", "--attr-source", "--config-env", "--exec-path", "--git-dir", "--namespace", "--super-prefix",
     "--work-tree",
 ];
 

@@ -29,16 +29,8 @@ const HARMLESS_WORDS: &str =
     "OLDPWD BYPASS COMPASS DONKEY HOCKEY HOTKEY JOCKEY LESSKEY MONKEY TURKEY WHISKEY";
 /// Texts that count anywhere in a name, even across words: `PASS_WORD`, `MYAPIKEYFILE`.
 const CREDENTIAL_SUBSTRINGS: [&str; 10] = [
-    "ACCESSKEY",
-    "APIKEY",
-    "CONNECTIONSTRING",
-    "CREDENTIAL",
-    "PASSCODE",
-    "PASSFILE",
-    "PASSPHRASE",
-    "PASSWD",
-    "PASSWORD",
-    "SECRET",
+    "ACCESSKEY", "APIKEY", "CONNECTIONSTRING", "CREDENTIAL", "PASSCODE", "PASSFILE", "PASSPHRASE", "PASSWD",
+    "PASSWORD", "SECRET",
 ];
 
 /// Returns true if `name` is the key of a model provider, in any letter case.

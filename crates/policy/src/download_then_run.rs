@@ -25,19 +25,7 @@ const DECODERS: &[&str] = &[
 ];
 /// Programs that run or install a file in their arguments.
 const FILE_RUNNERS: &[&str] = &[
-    "apt",
-    "apt-get",
-    "dnf",
-    "dpkg",
-    "gem",
-    "installer",
-    "java",
-    "npm",
-    "pip",
-    "pip3",
-    "pipx",
-    "rpm",
-    "snap",
+    "apt", "apt-get", "dnf", "dpkg", "gem", "installer", "java", "npm", "pip", "pip3", "pipx", "rpm", "snap",
     "yum",
 ];
 /// Programs, and the files that they run by default.

@@ -16,14 +16,7 @@ use crate::{
 
 /// Sources and destinations of data that are not files.
 const NON_FILE_PATHS: &[&str] = &[
-    "/dev/null",
-    "/dev/stdin",
-    "/dev/stdout",
-    "/dev/stderr",
-    "/dev/tty",
-    "/dev/fd/",
-    "/dev/tcp/",
-    "/dev/udp/",
+    "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/", "/dev/tcp/", "/dev/udp/",
 ];
 
 /// The apparent effects of a call, without duplicates, in the order of their mention. Unknown parts are shown as ‹…›.

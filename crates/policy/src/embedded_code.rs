@@ -16,44 +16,14 @@ const MAX_LITERALS: usize = 48;
 
 /// Calls that start a program.
 const START_CALLS: &[&str] = &[
-    "system",
-    "popen",
-    "subprocess",
-    "exec",
-    "spawn",
-    "child_process",
-    "shell",
-    "Popen",
-    "qx",
-    "%x",
-    "`",
-    "proc_open",
-    "passthru",
-    "Command",
-    "ProcessBuilder",
-    "os.execute",
-    "getline",
-    "| \"",
-    "|\"",
-    "Deno.run",
+    "system", "popen", "subprocess", "exec", "spawn", "child_process", "shell", "Popen", "qx", "%x", "`",
+    "proc_open", "passthru", "Command", "ProcessBuilder", "os.execute", "getline", "| \"", "|\"", "Deno.run",
     "Bun.$",
 ];
 /// Calls that remove a directory tree or many files.
 const REMOVE_TREE_CALLS: &[&str] = &[
-    "rmtree(",
-    "rm_rf",
-    "rm_r(",
-    "rm_r ",
-    "remove_tree",
-    "remove_entry",
-    "rimraf",
-    "removedirs(",
-    "emptyDir",
-    "deleteDirectory",
-    "delete_all",
-    "delete-directory",
-    "Deno.removeSync",
-    "Deno.remove(",
+    "rmtree(", "rm_rf", "rm_r(", "rm_r ", "remove_tree", "remove_entry", "rimraf", "removedirs(", "emptyDir",
+    "deleteDirectory", "delete_all", "delete-directory", "Deno.removeSync", "Deno.remove(",
 ];
 /// Calls that remove one file, and the names that make them remove many.
 const UNLINK_CALLS: &[&str] =
@@ -63,35 +33,12 @@ const BULK_WORDS: &[&str] = &["glob", "walk", "listdir", "readdir", "recursive",
 const EVAL_CALLS: &[&str] =
     &["exec(", "eval(", "eval ", "exec ", "compile(", "Function(", "instance_eval", "loadstring", "load("];
 const DOWNLOAD_WORDS: &[&str] = &[
-    "urlopen",
-    "requests.get",
-    "http://",
-    "https://",
-    "urlretrieve",
-    "LWP::",
-    "open-uri",
-    "file_get_contents",
-    "fetch(",
-    "socket",
-    "httpx",
-    "HTTP.get",
-    "Net::HTTP",
-    "curl_exec",
+    "urlopen", "requests.get", "http://", "https://", "urlretrieve", "LWP::", "open-uri",
+    "file_get_contents", "fetch(", "socket", "httpx", "HTTP.get", "Net::HTTP", "curl_exec",
 ];
 const DECODE_WORDS: &[&str] = &[
-    "b64decode",
-    "base64",
-    "fromhex",
-    "unhexlify",
-    "atob(",
-    "decode_base64",
-    "unpack",
-    "pack(",
-    "codecs.decode",
-    "zlib",
-    "chr(",
-    "fromCharCode",
-    "marshal",
+    "b64decode", "base64", "fromhex", "unhexlify", "atob(", "decode_base64", "unpack", "pack(",
+    "codecs.decode", "zlib", "chr(", "fromCharCode", "marshal",
 ];
 /// Keywords of loops.
 const LOOPS: &[&str] = &["while", "loop", "until", "for ", "for(", "redo", "times", "forever", "setInterval"];
@@ -168,15 +115,7 @@ pub(crate) fn danger_of_text(text: &str) -> Option<CommandRisk> {
 fn has_endless_loop(text: &str) -> bool {
     let plain: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
     [
-        "while1",
-        "while(1",
-        "whileTrue",
-        "while(true",
-        "whiletrue",
-        "loop{",
-        "loopdo",
-        "for(;;",
-        "until0",
+        "while1", "while(1", "whileTrue", "while(true", "whiletrue", "loop{", "loopdo", "for(;;", "until0",
         "setInterval",
     ]
     .iter()

@@ -98,16 +98,8 @@ const LOOPBACK_V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
 /// Names of this machine in the hosts files of some systems.
 const OTHER_NAMES: &[&str] = &[
-    LOCALHOST,
-    "localhost4",
-    "localhost6",
-    "localhost.localdomain",
-    "localhost4.localdomain4",
-    "localhost6.localdomain6",
-    "ip6-localhost",
-    "ip6-loopback",
-    "ipv6-localhost",
-    "ipv6-loopback",
+    LOCALHOST, "localhost4", "localhost6", "localhost.localdomain", "localhost4.localdomain4",
+    "localhost6.localdomain6", "ip6-localhost", "ip6-loopback", "ipv6-localhost", "ipv6-loopback",
     "loopback",
 ];
 

@@ -102,9 +102,7 @@ mod tests {
     #[test]
     fn the_nearest_names_are_offered() {
         let ids: Vec<SessionId> = [
-            "20261117-080000-abcdef",
-            "20261117-080000-000001",
-            "20261116-213602-4f9a1c",
+            "20261117-080000-abcdef", "20261117-080000-000001", "20261116-213602-4f9a1c",
             "20251116-213602-ffffff",
         ]
         .map(|id| id.parse().unwrap())

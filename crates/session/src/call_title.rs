@@ -8,17 +8,7 @@ use terminal::to_one_line;
 const MAX_TITLE_CHARS: usize = 100;
 /// Arguments that describe a call, the most telling first.
 const DESCRIPTIVE_ARGUMENTS: &[&str] = &[
-    "cmd",
-    "command",
-    "path",
-    "file_path",
-    "dir_path",
-    "pattern",
-    "query",
-    "chars",
-    "url",
-    "question",
-    "name",
+    "cmd", "command", "path", "file_path", "dir_path", "pattern", "query", "chars", "url", "question", "name",
 ];
 
 /// Arguments that are shown elsewhere.

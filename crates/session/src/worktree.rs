@@ -34,14 +34,8 @@ const GIT_SETTINGS: [(&str, &str); 6] = [
 const OFFLINE_VARIABLES: [(&str, &str); 2] = [("GIT_NO_LAZY_FETCH", "1"), ("GIT_LFS_SKIP_SMUDGE", "1")];
 /// Arguments for a diff that every patch reader accepts, independent of the user's configuration.
 const DIFF_ARGS: [&str; 8] = [
-    "diff",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--no-color",
-    "--relative",
-    "--submodule=short",
-    "--src-prefix=a/",
-    "--dst-prefix=b/",
+    "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--relative", "--submodule=short",
+    "--src-prefix=a/", "--dst-prefix=b/",
 ];
 /// Path of the git index for a diff, in a directory that only the sandbox has.
 const DIFF_INDEX_PATH: &str = "/tmp/toolgate-agent-index";

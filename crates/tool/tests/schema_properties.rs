@@ -43,19 +43,8 @@ fn data() -> impl Strategy<Value = Value> {
 
 fn reference() -> impl Strategy<Value = Value> {
     let places = [
-        "#",
-        "#/",
-        "#/$defs/a",
-        "#/$defs/b",
-        "#/definitions/a",
-        "#/definitions/b",
-        "#/properties/a",
-        "#/anyOf/0",
-        "#/$defs/a/properties/b",
-        "#/properties/a/items",
-        "#/$defs/a~1b",
-        "#/%zz",
-        "#anchor",
+        "#", "#/", "#/$defs/a", "#/$defs/b", "#/definitions/a", "#/definitions/b", "#/properties/a",
+        "#/anyOf/0", "#/$defs/a/properties/b", "#/properties/a/items", "#/$defs/a~1b", "#/%zz", "#anchor",
         "https://x.example/y",
     ];
     select(places.to_vec()).prop_map(Value::from)

@@ -354,10 +354,7 @@ fn secrets_are_hidden_from_commands_too() {
     fs::create_dir_all(bench.path("sub")).unwrap();
     fs::write(bench.path("sub/.env.local"), "TOKEN=2\n").unwrap();
     for script in [
-        "cat .env",
-        "cat sub/.env.local",
-        "mv sub x; cat x/.env.local",
-        "ln .env h; cat h",
+        "cat .env", "cat sub/.env.local", "mv sub x; cat x/.env.local", "ln .env h; cat h",
         "cp .env c; cat c",
     ] {
         let answer = bench.call("shell", json!({ "command": ["sh", "-c", script] }));

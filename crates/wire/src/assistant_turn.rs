@@ -129,15 +129,8 @@ impl AssistantTurn {
 /// calls and answers, and the API would reject every later request.
 fn is_standalone_item(item: &Value) -> bool {
     const PAIRED_TYPES: &[&str] = &[
-        "function_call",
-        "function_call_output",
-        "custom_tool_call",
-        "custom_tool_call_output",
-        "local_shell_call",
-        "local_shell_call_output",
-        "item_reference",
-        "message",
-        "tool_use",
+        "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
+        "local_shell_call", "local_shell_call_output", "item_reference", "message", "tool_use",
         "tool_result",
     ];
     item.is_object() && item["type"].as_str().is_none_or(|kind| !PAIRED_TYPES.contains(&kind))

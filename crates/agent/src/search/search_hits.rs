@@ -9,14 +9,7 @@ const MAX_SNIPPET_CHARS: usize = 500;
 const MAX_URL_BYTES: usize = 2000;
 /// JSON pointers to the result list, in the output of known search engines.
 const RESULT_POINTERS: &[&str] = &[
-    "/results",
-    "/items",
-    "/organic",
-    "/organic_results",
-    "/web/results",
-    "/webPages/value",
-    "/data",
-    "/hits",
+    "/results", "/items", "/organic", "/organic_results", "/web/results", "/webPages/value", "/data", "/hits",
 ];
 
 /// One search result.

@@ -11,17 +11,8 @@ use crate::suite::case_host::CaseHost;
 
 /// Names in a workspace that are never written.
 const PROTECTED: &[&str] = &[
-    ".toolgate",
-    ".codex",
-    ".claude",
-    ".agents",
-    ".cursor",
-    ".gemini",
-    ".vscode",
-    ".zed",
-    ".idea",
-    ".devcontainer",
-    ".husky",
+    ".toolgate", ".codex", ".claude", ".agents", ".cursor", ".gemini", ".vscode", ".zed", ".idea",
+    ".devcontainer", ".husky",
 ];
 /// Entries of `.git` that may land.
 const LANDS: &[&str] = &["objects", "refs", "logs", "index", "HEAD", "packed-refs"];

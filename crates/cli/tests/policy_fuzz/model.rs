@@ -11,17 +11,8 @@ use crate::snapshot::TreeSnapshot;
 
 /// Names that are protected in every writable root.
 const PROTECTED: &[&str] = &[
-    ".toolgate",
-    ".codex",
-    ".claude",
-    ".agents",
-    ".cursor",
-    ".gemini",
-    ".vscode",
-    ".zed",
-    ".idea",
-    ".devcontainer",
-    ".husky",
+    ".toolgate", ".codex", ".claude", ".agents", ".cursor", ".gemini", ".vscode", ".zed", ".idea",
+    ".devcontainer", ".husky",
 ];
 /// Depth to which repositories are found.
 const LEVELS: usize = 4;

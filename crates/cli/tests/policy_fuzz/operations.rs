@@ -21,49 +21,16 @@ pub(crate) struct FileOperation {
 }
 
 const KINDS: &[&str] = &[
-    "read",
-    "read",
-    "read",
-    "list",
-    "list",
-    "stat",
-    "readlink",
-    "create",
-    "write",
-    "write",
-    "append",
-    "truncate",
-    "unlink",
-    "unlink",
-    "rmdir",
-    "mkdir",
-    "mkdir",
-    "rename",
-    "rename",
-    "rename",
-    "rename",
-    "exchange",
-    "exchange",
-    "link",
-    "link",
-    "symlink",
-    "chmod",
-    "utime",
-    "setxattr",
-    "removexattr",
-    "mkfifo",
-    "tmpfile",
-    "connect",
+    "read", "read", "read", "list", "list", "stat", "readlink", "create", "write", "write", "append",
+    "truncate", "unlink", "unlink", "rmdir", "mkdir", "mkdir", "rename", "rename", "rename", "rename",
+    "exchange", "exchange", "link", "link", "symlink", "chmod", "utime", "setxattr", "removexattr", "mkfifo",
+    "tmpfile", "connect",
 ];
 const VIAS: &[&str] =
     &["absolute", "absolute", "relative", "proc-cwd", "proc-root", "chdir", "fd", "proc-fd"];
 /// Files in git directories that would land.
 const OF_GIT: &[&str] = &[
-    ".git/COMMIT_EDITMSG",
-    ".git/hooks/post-commit",
-    ".git/config",
-    ".git/description",
-    ".git/commondir",
+    ".git/COMMIT_EDITMSG", ".git/hooks/post-commit", ".git/config", ".git/description", ".git/commondir",
     ".git/HEAD",
 ];
 

@@ -38,22 +38,8 @@ pub(crate) enum FuzzEntryKind {
 
 /// Names of entries.
 pub(crate) const NAMES: &[&str] = &[
-    "a",
-    "b",
-    "sub",
-    "deep",
-    "two words",
-    "ünï",
-    "new\nline",
-    "-dash",
-    "back\\slash",
-    "x.key",
-    "y.key",
-    "secret",
-    ".env",
-    "id_rsa",
-    "target",
-    "lib",
+    "a", "b", "sub", "deep", "two words", "ünï", "new\nline", "-dash", "back\\slash", "x.key", "y.key",
+    "secret", ".env", "id_rsa", "target", "lib",
 ];
 /// Names that configure agents and git.
 pub(crate) const DECIDING: &[&str] = &[".codex", ".claude", ".agents", ".toolgate", ".git"];

@@ -185,12 +185,8 @@ mod tests {
         drop(index);
         assert_eq!(since.find(), []);
         let new = [
-            ".cargo/config.toml",
-            "a/Makefile",
-            "a/b/c/d/e/AGENTS.md",
-            "package.json",
-            "s/.claude/settings.json",
-            "x.code-workspace",
+            ".cargo/config.toml", "a/Makefile", "a/b/c/d/e/AGENTS.md", "package.json",
+            "s/.claude/settings.json", "x.code-workspace",
         ];
         for name in new {
             write(name);

@@ -37,32 +37,13 @@ const DEVICE_LINKS: &[(&str, &str)] = &[
 ];
 /// Files of `/proc` about the kernel and other processes that no command needs.
 const MASKED_PROC_FILES: &[&str] = &[
-    "acpi",
-    "allocinfo",
-    "kallsyms",
-    "kcore",
-    "key-users",
-    "keys",
-    "kmsg",
-    "kpagecgroup",
-    "kpagecount",
-    "kpageflags",
-    "latency_stats",
-    "pagetypeinfo",
-    "sched_debug",
-    "scsi",
-    "slabinfo",
-    "timer_list",
-    "timer_stats",
-    "vmallocinfo",
+    "acpi", "allocinfo", "kallsyms", "kcore", "key-users", "keys", "kmsg", "kpagecgroup", "kpagecount",
+    "kpageflags", "latency_stats", "pagetypeinfo", "sched_debug", "scsi", "slabinfo", "timer_list",
+    "timer_stats", "vmallocinfo",
 ];
 /// Directories of `/sys` that no command needs. Most are accessible only to root, but a command may run as root.
 const MASKED_SYS: &[&str] = &[
-    "/sys/firmware",
-    "/sys/fs/bpf",
-    "/sys/fs/pstore",
-    "/sys/kernel/debug",
-    "/sys/kernel/security",
+    "/sys/firmware", "/sys/fs/bpf", "/sys/fs/pstore", "/sys/kernel/debug", "/sys/kernel/security",
     "/sys/kernel/tracing",
 ];
 

@@ -36,43 +36,15 @@ const RUN_EXCEPTIONS: &[&str] = &[
 /// Below the home: directories that package managers write on installation. Commands see them, and their changes stay
 /// private.
 const CACHES: &[&str] = &[
-    ".cache",
-    ".npm",
-    ".cargo",
-    ".rustup/tmp",
-    "go/pkg",
-    ".m2",
-    ".gradle",
-    ".ivy2",
-    ".sbt",
-    ".nuget",
-    ".yarn",
-    ".bun",
-    ".deno",
-    ".pnpm-store",
-    ".local/share/pnpm",
-    ".local/share/uv",
-    ".local/state",
-    ".gem",
-    ".bundle",
-    ".composer",
-    ".ccache",
-    ".pub-cache",
-    ".node-gyp",
+    ".cache", ".npm", ".cargo", ".rustup/tmp", "go/pkg", ".m2", ".gradle", ".ivy2", ".sbt", ".nuget",
+    ".yarn", ".bun", ".deno", ".pnpm-store", ".local/share/pnpm", ".local/share/uv", ".local/state", ".gem",
+    ".bundle", ".composer", ".ccache", ".pub-cache", ".node-gyp",
 ];
 
 /// Environment variables that relocate such a directory.
 const CACHE_VARIABLES: &[&str] = &[
-    "CARGO_HOME",
-    "XDG_CACHE_HOME",
-    "npm_config_cache",
-    "PIP_CACHE_DIR",
-    "UV_CACHE_DIR",
-    "GOCACHE",
-    "GOMODCACHE",
-    "GRADLE_USER_HOME",
-    "CCACHE_DIR",
-    "YARN_CACHE_FOLDER",
+    "CARGO_HOME", "XDG_CACHE_HOME", "npm_config_cache", "PIP_CACHE_DIR", "UV_CACHE_DIR", "GOCACHE",
+    "GOMODCACHE", "GRADLE_USER_HOME", "CCACHE_DIR", "YARN_CACHE_FOLDER",
 ];
 
 /// The plan of a cell, and the host's additional knowledge about it.

@@ -40,56 +40,16 @@ const MAX_TEXT_BYTES: u64 = 128 * 1024;
 const MAX_STAMPED_PATHS: usize = 500;
 /// Code files that name other files in their commands.
 const COMMAND_FILES: &[&str] = &[
-    "package.json",
-    ".npmrc",
-    ".yarnrc",
-    ".yarnrc.yml",
-    ".pre-commit-config.yaml",
-    "Makefile",
-    "makefile",
-    "GNUmakefile",
-    "justfile",
-    "Justfile",
-    ".justfile",
-    "Taskfile.yml",
-    "Taskfile.yaml",
-    "taskfile.yml",
-    "taskfile.yaml",
-    "Rakefile",
-    "tox.ini",
-    "noxfile.py",
-    "bunfig.toml",
-    "deno.json",
-    "deno.jsonc",
-    "devbox.json",
-    ".tmuxinator.yml",
-    ".cargo/config.toml",
-    ".cargo/config",
+    "package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pre-commit-config.yaml", "Makefile", "makefile",
+    "GNUmakefile", "justfile", "Justfile", ".justfile", "Taskfile.yml", "Taskfile.yaml", "taskfile.yml",
+    "taskfile.yaml", "Rakefile", "tox.ini", "noxfile.py", "bunfig.toml", "deno.json", "deno.jsonc",
+    "devbox.json", ".tmuxinator.yml", ".cargo/config.toml", ".cargo/config",
 ];
 /// Start-up files of shells in a home directory, which name other files that they run.
 const SHELL_STARTUP_FILES: &[&str] = &[
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_aliases",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".zlogout",
-    ".kshrc",
-    ".cshrc",
-    ".tcshrc",
-    ".login",
-    ".xprofile",
-    ".xsession",
-    ".xsessionrc",
-    ".xinitrc",
-    ".tmux.conf",
-    ".direnvrc",
-    ".vimrc",
+    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc",
+    ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".xprofile",
+    ".xsession", ".xsessionrc", ".xinitrc", ".tmux.conf", ".direnvrc", ".vimrc",
 ];
 
 /// The real locations of the configuration of one root, and the files that it names.
@@ -458,15 +418,8 @@ mod tests {
         let found = layout.found(false);
         let places = layout.below(&found.linked_paths);
         for place in [
-            ".github",
-            "AGENTS.md",
-            "agents",
-            "conf/missing.mdc",
-            "conf/vs.json",
-            "docs/agents.md",
-            "gh/prompts",
-            "prompts",
-            "two",
+            ".github", "AGENTS.md", "agents", "conf/missing.mdc", "conf/vs.json", "docs/agents.md",
+            "gh/prompts", "prompts", "two",
         ] {
             assert!(places.contains(&place.to_owned()), "{place} in {places:?}");
         }

@@ -222,11 +222,7 @@ mod tests {
             assert_eq!(admit_request(POST, &[("host", host), token, json]), Ok(()), "{host}");
         }
         for host in [
-            "evil.example",
-            "127.0.0.1",
-            "127.0.0.1:80",
-            "localhost:8080.evil.example",
-            "",
+            "evil.example", "127.0.0.1", "127.0.0.1:80", "localhost:8080.evil.example", "",
             "a@localhost:8080",
         ] {
             assert_eq!(
@@ -242,12 +238,8 @@ mod tests {
             Err(RequestRefusal::Host)
         );
         for origin in [
-            "http://localhost",
-            "http://localhost:3000",
-            "https://127.0.0.1:1",
-            "http://[::1]:5",
-            "http://127.0.0.2",
-            "http://LocalHost",
+            "http://localhost", "http://localhost:3000", "https://127.0.0.1:1", "http://[::1]:5",
+            "http://127.0.0.2", "http://LocalHost",
         ] {
             assert_eq!(admit_request(POST, &[host, ("origin", origin), token, json]), Ok(()), "{origin}");
         }

@@ -21,16 +21,8 @@ use super::tool_host::{
 
 /// The supported methods.
 const METHODS: &[&str] = &[
-    "server/discover",
-    "tools/list",
-    "tools/call",
-    "prompts/list",
-    "prompts/get",
-    "resources/list",
-    "resources/templates/list",
-    "resources/read",
-    "subscriptions/listen",
-    "completion/complete",
+    "server/discover", "tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list",
+    "resources/templates/list", "resources/read", "subscriptions/listen", "completion/complete",
 ];
 /// Methods that only the older era has.
 const OLDER_METHODS: &[&str] =

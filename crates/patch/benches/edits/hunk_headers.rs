@@ -11,46 +11,13 @@ const SHORTEST: usize = 6;
 
 /// Words that begin a definition, in various languages.
 const WORDS: &[&str] = &[
-    "def",
-    "class",
-    "fn",
-    "func",
-    "function",
-    "impl",
-    "struct",
-    "enum",
-    "trait",
-    "mod",
-    "module",
-    "interface",
-    "type",
-    "namespace",
-    "describe",
-    "it",
-    "test",
-    "macro_rules!",
-    "union",
-    "sub",
+    "def", "class", "fn", "func", "function", "impl", "struct", "enum", "trait", "mod", "module",
+    "interface", "type", "namespace", "describe", "it", "test", "macro_rules!", "union", "sub",
 ];
 /// Words that may precede these.
 const BEFORE: &[&str] = &[
-    "pub",
-    "pub(crate)",
-    "pub(super)",
-    "export",
-    "default",
-    "async",
-    "static",
-    "public",
-    "private",
-    "protected",
-    "final",
-    "abstract",
-    "unsafe",
-    "const",
-    "virtual",
-    "inline",
-    "override",
+    "pub", "pub(crate)", "pub(super)", "export", "default", "async", "static", "public", "private",
+    "protected", "final", "abstract", "unsafe", "const", "virtual", "inline", "override",
 ];
 
 /// Gives about half of the hunks a header.

@@ -14,15 +14,7 @@ const CONTEXT: usize = 3;
 
 /// Lines that files are made of. They are few, so that places resemble each other, and some are unspecific.
 const LINES: &[&str] = &[
-    "",
-    "}",
-    "    }",
-    "fn a() {",
-    "    one();",
-    "    two(\"x\");",
-    "\tthree();",
-    "  four  ",
-    "five – six",
+    "", "}", "    }", "fn a() {", "    one();", "    two(\"x\");", "\tthree();", "  four  ", "five – six",
     "end",
 ];
 
@@ -181,17 +173,8 @@ proptest! {
 
 /// Fragments of patches.
 const PIECES: &[&str] = &[
-    "*** Update File: f",
-    "*** Add File: f",
-    "*** Delete File: g",
-    "*** Move to: h",
-    "*** End of File",
-    "@@",
-    "@@ fn a() {",
-    "@@ -3,2 +3,2 @@",
-    "@@ -0,0 +1 @@ end",
-    "\\ No newline at end of file",
-    "",
+    "*** Update File: f", "*** Add File: f", "*** Delete File: g", "*** Move to: h", "*** End of File", "@@",
+    "@@ fn a() {", "@@ -3,2 +3,2 @@", "@@ -0,0 +1 @@ end", "\\ No newline at end of file", "",
 ];
 
 proptest! {

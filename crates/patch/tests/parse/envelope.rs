@@ -238,12 +238,7 @@ fn wrappers_are_taken_off() {
 fn the_grammar_names_every_marker() {
     let grammar = include_str!("../../grammar/envelope.lark");
     let markers = [
-        "Begin Patch",
-        "End Patch",
-        "Add File: ",
-        "Delete File: ",
-        "Update File: ",
-        "Move to: ",
+        "Begin Patch", "End Patch", "Add File: ", "Delete File: ", "Update File: ", "Move to: ",
         "End of File",
     ];
     for marker in markers {

@@ -164,20 +164,8 @@ fn gradle_task_name(word: &str) -> &str {
 
 /// SQL statements that remove data in any context; in upper case.
 const DROP_STATEMENTS: &[&str] = &[
-    "DROP DATABASE",
-    "DROP TABLE",
-    "DROP SCHEMA",
-    "DROP COLLECTION",
-    "DROPDATABASE",
-    "TRUNCATE ",
-    "DELETE FROM",
-    "FLUSHALL",
-    "FLUSHDB",
-    ".DROP(",
-    "DELETEMANY(",
-    "DROP OWNED",
-    "DROP USER",
-    "DROP ROLE",
+    "DROP DATABASE", "DROP TABLE", "DROP SCHEMA", "DROP COLLECTION", "DROPDATABASE", "TRUNCATE ",
+    "DELETE FROM", "FLUSHALL", "FLUSHDB", ".DROP(", "DELETEMANY(", "DROP OWNED", "DROP USER", "DROP ROLE",
     "DROP KEYSPACE",
 ];
 

@@ -14,16 +14,7 @@ use super::{
 };
 
 const RULE_KEYS: &[&str] = &[
-    "pattern",
-    "exact",
-    "path",
-    "access",
-    "tool",
-    "host",
-    "decision",
-    "reason",
-    "unsandboxed",
-    "match",
+    "pattern", "exact", "path", "access", "tool", "host", "decision", "reason", "unsandboxed", "match",
     "not_match",
 ];
 /// The possible subjects of a rule, which has exactly one.

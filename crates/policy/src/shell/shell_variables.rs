@@ -4,44 +4,15 @@ use crate::shell::ScriptWord;
 
 /// Names that do so for any value.
 const COMMAND_CHANGING_NAMES: &[&str] = &[
-    "CDPATH",
-    "COMP_WORDBREAKS",
-    "ENV",
-    "EXECIGNORE",
-    "FPATH",
-    "FUNCNEST",
-    "GLOBIGNORE",
-    "HISTCONTROL",
-    "IFS",
-    "NULLCMD",
-    "PATH",
-    "POSIXLY_CORRECT",
-    "PROMPT_COMMAND",
-    "PS0",
-    "PS1",
-    "PS2",
-    "PS3",
-    "PS4",
-    "READNULLCMD",
-    "SHELL",
-    "SHELLOPTS",
-    "TMPPREFIX",
-    "ZDOTDIR",
+    "CDPATH", "COMP_WORDBREAKS", "ENV", "EXECIGNORE", "FPATH", "FUNCNEST", "GLOBIGNORE", "HISTCONTROL",
+    "IFS", "NULLCMD", "PATH", "POSIXLY_CORRECT", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS3", "PS4",
+    "READNULLCMD", "SHELL", "SHELLOPTS", "TMPPREFIX", "ZDOTDIR",
 ];
 /// Prefixes of such names.
 const COMMAND_CHANGING_PREFIXES: &[&str] = &["BASH", "DYLD_", "LD_"];
 /// Variables that the shell keeps numeric.
 pub(crate) const NUMERIC_VARIABLES: &[&str] = &[
-    "BASHPID",
-    "EPOCHSECONDS",
-    "EUID",
-    "HISTCMD",
-    "LINENO",
-    "OPTIND",
-    "PPID",
-    "RANDOM",
-    "SECONDS",
-    "SRANDOM",
+    "BASHPID", "EPOCHSECONDS", "EUID", "HISTCMD", "LINENO", "OPTIND", "PPID", "RANDOM", "SECONDS", "SRANDOM",
     "UID",
 ];
 

@@ -36,21 +36,8 @@ fn an_unknown_word_never_lowers_the_risk() {
         CommandRisk::Dangerous(_) => 2,
     };
     let others = [
-        "-o",
-        "--output=x",
-        "-rf",
-        "--",
-        "-",
-        "f",
-        "/dev/zero",
-        "-delete",
-        "-v",
-        "!",
-        "+x",
-        "a[$(x)]",
-        "-exec",
-        "env",
-        "%n",
+        "-o", "--output=x", "-rf", "--", "-", "f", "/dev/zero", "-delete", "-v", "!", "+x", "a[$(x)]",
+        "-exec", "env", "%n",
     ];
     for row in [READ_ONLY, ORDINARY, RISKY, DANGEROUS].into_iter().flat_map(commands) {
         for at in 0..row.len() {

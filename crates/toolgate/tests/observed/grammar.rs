@@ -21,17 +21,7 @@ pub(crate) fn command_list(dice: &mut ScriptRng, depth: usize, mood: WordStyle) 
             ""
         } else {
             dice.pick(&[
-                "; ",
-                "\n",
-                " && ",
-                " || ",
-                " & ",
-                "\n\n# note; evil\n",
-                " # note\n",
-                ";",
-                "&&",
-                "||\n",
-                "&",
+                "; ", "\n", " && ", " || ", " & ", "\n\n# note; evil\n", " # note\n", ";", "&&", "||\n", "&",
             ])
         };
         out = format!("{out}{join}{}", step(dice, depth, mood));
@@ -153,18 +143,8 @@ pub(crate) fn simple_command(dice: &mut ScriptRng, depth: usize, mood: WordStyle
         out += dice.pick(&[">out ", "2>&1 ", "<file.txt "]);
     }
     let names = [
-        "alpha",
-        "beta",
-        "gamma",
-        "delta",
-        "echo",
-        "printf '%s\\n'",
-        "cat",
-        "true",
-        "head -n 2",
-        "cd sub && alpha",
-        "test -n",
-        ":",
+        "alpha", "beta", "gamma", "delta", "echo", "printf '%s\\n'", "cat", "true", "head -n 2",
+        "cd sub && alpha", "test -n", ":",
     ];
     let hidden = mood == WordStyle::Hostile && dice.chance(20);
     out += &if hidden { disguise_name(dice, "alpha") } else { dice.pick(&names).to_owned() };
@@ -187,20 +167,9 @@ pub(crate) fn wrapper_command(dice: &mut ScriptRng, depth: usize, mood: WordStyl
         return command_around_script(dice, &script, &inner);
     }
     let plain = dice.pick(&[
-        "alpha",
-        "beta x",
-        "gamma 'a b'",
-        "env delta",
-        "sh -c 'alpha; beta'",
-        "nice alpha",
-        "bash -c 'alpha \"$1\"' _ x",
-        "xargs alpha",
-        "printf x",
-        "timeout 1 alpha",
-        "env A=1 sh -c 'alpha $A'",
-        "find . -exec alpha {} +",
-        "alpha \"$x\"",
-        "nohup env -i alpha y",
+        "alpha", "beta x", "gamma 'a b'", "env delta", "sh -c 'alpha; beta'", "nice alpha",
+        "bash -c 'alpha \"$1\"' _ x", "xargs alpha", "printf x", "timeout 1 alpha",
+        "env A=1 sh -c 'alpha $A'", "find . -exec alpha {} +", "alpha \"$x\"", "nohup env -i alpha y",
     ]);
     let option = dice.pick(&["", "", "-- ", "-x ", "-v ", "- "]);
     match dice.number_below(26) {
@@ -243,14 +212,8 @@ pub(crate) fn wrapper_command(dice: &mut ScriptRng, depth: usize, mood: WordStyl
         22 => format!(
             "{} {plain}",
             dice.pick(&[
-                "ionice -c3",
-                "taskset 1",
-                "chrt -o 0",
-                "setpriv --no-new-privs",
-                "builtin",
-                "exec -a n",
-                "time",
-                "\\time"
+                "ionice -c3", "taskset 1", "chrt -o 0", "setpriv --no-new-privs", "builtin", "exec -a n",
+                "time", "\\time"
             ])
         ),
         23 => format!("find {} -exec {plain} \\;", random_word(dice, 0, mood)),

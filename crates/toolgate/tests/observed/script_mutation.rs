@@ -38,22 +38,8 @@ const KINDS: &[(ScriptKind, usize)] = &[
 ];
 /// Values of variables: each would run `evil` if it were not treated as plain text.
 const VALUES: &[&str] = &[
-    "a[$(evil)]",
-    "($(evil))",
-    "$(evil)",
-    "`evil`",
-    "-v a[$(evil)]",
-    "-va[$(evil)]",
-    "; evil",
-    ". -exec evil ;",
-    "-exec",
-    "a=b evil",
-    "evil",
-    "\nevil\n",
-    "-c evil",
-    "x",
-    "1",
-    "{evil,a}",
+    "a[$(evil)]", "($(evil))", "$(evil)", "`evil`", "-v a[$(evil)]", "-va[$(evil)]", "; evil",
+    ". -exec evil ;", "-exec", "a=b evil", "evil", "\nevil\n", "-c evil", "x", "1", "{evil,a}",
 ];
 
 /// Returns a random initial value of a script's variables.

@@ -174,37 +174,13 @@ pub(crate) fn simple_scripts_behave_as_in_a_shell() {
     }
     let own = |name: &str| w.path().join(name).display().to_string();
     let scripts = [
-        "ls",
-        " ls  -a   home ",
-        "ls missing",
-        "nosuchprogram x",
-        "printenv HOME",
-        "cat",
-        "wc -c",
-        "sh",
-        "true",
-        "false",
+        "ls", " ls  -a   home ", "ls missing", "nosuchprogram x", "printenv HOME", "cat", "wc -c", "sh",
+        "true", "false",
     ];
     let more = [
-        "home",
-        "/",
-        ".",
-        "./tool a b",
-        "./plain",
-        "tool",
-        "test -e home",
-        "echo a=b --c",
-        "A=1 printenv A",
-        "printenv PWD",
-        "env -i printenv A",
-        "-x",
-        "dir/ls",
-        "ls -d @a %b +c ,d e:f",
-        "sleep 0",
-        "which ls",
-        "kill -l 9",
-        "time true",
-        "exit 4",
+        "home", "/", ".", "./tool a b", "./plain", "tool", "test -e home", "echo a=b --c", "A=1 printenv A",
+        "printenv PWD", "env -i printenv A", "-x", "dir/ls", "ls -d @a %b +c ,d e:f", "sleep 0", "which ls",
+        "kill -l 9", "time true", "exit 4",
     ];
     let paths = [own("tool") + " x  y", own("plain"), own("dir"), own("missing")];
     let scripts = scripts.into_iter().chain(more).map(str::to_owned).chain(paths);

@@ -107,16 +107,8 @@ pub(crate) fn credentials_are_withheld() {
     let names: Vec<&str> = ["FAVOURITE_COLOUR", "GITHUB_TOKEN", "SET_BY_CONFIG"].to_vec();
     assert!(names.iter().all(|name| found.contains_key(*name)), "{found:?}");
     for withheld in [
-        "OPENAI_API_KEY",
-        "ANTHROPIC_API_KEY",
-        "AWS_SECRET_ACCESS_KEY",
-        "DATABASE_URL",
-        "SSH_AUTH_SOCK",
-        "MY_PASSWORD",
-        "LD_PRELOAD",
-        "BASH_ENV",
-        "BASH_FUNC_ls%%",
-        "TOOLGATE_LOG",
+        "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "DATABASE_URL", "SSH_AUTH_SOCK",
+        "MY_PASSWORD", "LD_PRELOAD", "BASH_ENV", "BASH_FUNC_ls%%", "TOOLGATE_LOG",
     ] {
         assert!(!found.contains_key(withheld), "{withheld}");
     }

@@ -488,23 +488,9 @@ mod tests {
 
     /// A tree of scripts and of files that commands work with.
     const FILES: &[&str] = &[
-        "w.sh",
-        "x.sh",
-        "cfg",
-        "main",
-        "Makefile",
-        "h.mk",
-        "h.js",
-        "tools/t.sh",
-        "tools/watch/index.js",
-        "tools/lint.js",
-        "conv/__main__.py",
-        "hooks.d/a.sh",
-        "src/main.rs",
-        "src/lib.py",
-        "bin/h",
-        "scripts/lint.sh",
-        "sub/x",
+        "w.sh", "x.sh", "cfg", "main", "Makefile", "h.mk", "h.js", "tools/t.sh", "tools/watch/index.js",
+        "tools/lint.js", "conv/__main__.py", "hooks.d/a.sh", "src/main.rs", "src/lib.py", "bin/h",
+        "scripts/lint.sh", "sub/x",
     ];
 
     /// Returns the files and directories (marked by a `/`) that a text names below the tree.
@@ -548,9 +534,7 @@ mod tests {
                 (
                     "env python3 -mtools.conv",
                     &[
-                        "tools/conv.py",
-                        "tools/conv/__main__.py",
-                        "tools/conv/__init__.py",
+                        "tools/conv.py", "tools/conv/__main__.py", "tools/conv/__init__.py",
                         "tools/__init__.py",
                     ],
                 ),

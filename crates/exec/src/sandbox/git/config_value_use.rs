@@ -15,44 +15,16 @@ pub(super) enum ValueUse {
 
 /// Sections in which every value may name a program.
 const PROGRAM_SECTIONS: &[&str] = &[
-    "alias",
-    "pager",
-    "credential",
-    "gpg",
-    "filter",
-    "diff",
-    "merge",
-    "difftool",
-    "mergetool",
-    "hook",
-    "browser",
-    "man",
-    "guitool",
-    "trailer",
-    "sendemail",
-    "instaweb",
-    "tar",
+    "alias", "pager", "credential", "gpg", "filter", "diff", "merge", "difftool", "mergetool", "hook",
+    "browser", "man", "guitool", "trailer", "sendemail", "instaweb", "tar",
 ];
 /// Suffixes of keys that name a program in any section.
 const PROGRAM_KEY_SUFFIXES: &[&str] =
     &["hook", "command", "cmd", "program", "helper", "editor", "pager", "askpass", "browser", "tunnel"];
 /// Sections of plain data.
 const PLAIN_SECTIONS: &[&str] = &[
-    "advice",
-    "author",
-    "branch",
-    "color",
-    "column",
-    "committer",
-    "extensions",
-    "include",
-    "includeif",
-    "init",
-    "remote",
-    "safe",
-    "submodule",
-    "url",
-    "user",
+    "advice", "author", "branch", "color", "column", "committer", "extensions", "include", "includeif",
+    "init", "remote", "safe", "submodule", "url", "user",
 ];
 /// Keys of plain data in other sections: lists of names, messages and commits, for which nothing is run.
 const PLAIN_KEYS: &[(&str, &str)] = &[

@@ -30,33 +30,11 @@ const MAX_HOOK_BYTES: u64 = 256 * 1024;
 const MAX_LINKS: usize = 40;
 /// The names of hooks.
 const HOOK_NAMES: &[&str] = &[
-    "applypatch-msg",
-    "pre-applypatch",
-    "post-applypatch",
-    "pre-commit",
-    "pre-merge-commit",
-    "prepare-commit-msg",
-    "commit-msg",
-    "post-commit",
-    "pre-rebase",
-    "post-checkout",
-    "post-merge",
-    "pre-push",
-    "pre-receive",
-    "update",
-    "proc-receive",
-    "post-receive",
-    "post-update",
-    "reference-transaction",
-    "push-to-checkout",
-    "pre-auto-gc",
-    "post-rewrite",
-    "sendemail-validate",
-    "fsmonitor-watchman",
-    "p4-changelist",
-    "p4-prepare-changelist",
-    "p4-post-changelist",
-    "p4-pre-submit",
+    "applypatch-msg", "pre-applypatch", "post-applypatch", "pre-commit", "pre-merge-commit",
+    "prepare-commit-msg", "commit-msg", "post-commit", "pre-rebase", "post-checkout", "post-merge",
+    "pre-push", "pre-receive", "update", "proc-receive", "post-receive", "post-update",
+    "reference-transaction", "push-to-checkout", "pre-auto-gc", "post-rewrite", "sendemail-validate",
+    "fsmonitor-watchman", "p4-changelist", "p4-prepare-changelist", "p4-post-changelist", "p4-pre-submit",
     "post-index-change",
 ];
 /// Names in a git directory that may be links.
@@ -359,27 +337,15 @@ mod tests {
         assert_eq!(
             configuration,
             [
-                "a/b/c",
-                "conv/x.py",
-                "githooks",
-                "gone.conf",
-                "more.conf",
-                "my tool.sh",
-                "none.sh",
-                "run.sh",
-                "up",
-                "watch"
+                "a/b/c", "conv/x.py", "githooks", "gone.conf", "more.conf", "my tool.sh", "none.sh",
+                "run.sh", "up", "watch"
             ]
         );
         let code: Vec<String> = found.code.iter().filter_map(|path| below(path)).collect();
         assert_eq!(
             code,
             [
-                "deep",
-                "missing/x",
-                "scripts/lint.sh",
-                "tools/deep",
-                "tools/missing/x",
+                "deep", "missing/x", "scripts/lint.sh", "tools/deep", "tools/missing/x",
                 "tools/scripts/lint.sh"
             ]
         );

@@ -45,32 +45,10 @@ fn paths_are_those_that_git_takes() {
         assert!(is_safe_tree_path(good.as_bytes()) && one(0o100_644, good.as_bytes()), "{good}");
     }
     for bad in [
-        "",
-        "/a",
-        "a/",
-        "a//b",
-        ".",
-        "./a",
-        "..",
-        "a/../b",
-        ".git",
-        ".git/hooks/post-index-change",
-        "a/.git/config",
-        ".GIT/x",
-        ".gIt",
-        "git~1",
-        "GIT~1/x",
-        ".git.",
-        ".git ",
-        ".git . ./x",
-        ".git::$INDEX_ALLOCATION",
-        ".git:x",
-        "git~1 .:x",
-        ".g\u{200c}it/x",
-        "\u{feff}.git",
-        ".gi\u{206f}t",
-        ".git\\hooks",
-        "a\\.git",
+        "", "/a", "a/", "a//b", ".", "./a", "..", "a/../b", ".git", ".git/hooks/post-index-change",
+        "a/.git/config", ".GIT/x", ".gIt", "git~1", "GIT~1/x", ".git.", ".git ", ".git . ./x",
+        ".git::$INDEX_ALLOCATION", ".git:x", "git~1 .:x", ".g\u{200c}it/x", "\u{feff}.git", ".gi\u{206f}t",
+        ".git\\hooks", "a\\.git",
     ] {
         assert!(!is_safe_tree_path(bad.as_bytes()) && !one(0o100_644, bad.as_bytes()), "{bad}");
     }
