@@ -268,6 +268,24 @@ fn a_signal_answers_what_runs_as_aborted_and_ends_the_turn() {
 }
 
 #[test]
+fn under_nohup_a_hang_up_does_not_end_it() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let wait = call("exec_command", &json!({"cmd": "touch began; until [ -e on ]; do sleep 0.1; done"}));
+    let served = ScriptServerProcess::start(home.path(), &[turn(&[wait]), say("Done.")]);
+    let run = command(&served, &home, &workspace, &["go"]);
+    let mut nohup = Command::new("/usr/bin/nohup");
+    nohup.arg(run.get_program()).args(run.get_args()).env_clear().env("HOME", home.path());
+    let mut child = nohup.current_dir(workspace.path()).stdout(Stdio::piped()).spawn().unwrap();
+    wait_for(&workspace.path().join("began"));
+    signal(&child, rustix::process::Signal::HUP);
+    fs::write(workspace.path().join("on"), "").unwrap();
+    let mut out = String::new();
+    std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut out).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{out}");
+    assert!(out.contains("Done."), "{out}");
+}
+
+#[test]
 fn a_session_that_was_killed_goes_on_and_runs_nothing_again() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let slow = call("exec_command", &json!({"cmd": "echo x >> count.txt; touch began; sleep 60"}));

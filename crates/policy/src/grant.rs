@@ -1,4 +1,4 @@
-//! Grants: single permissions beyond the policy that a person can give to one call.
+//! Grants: single permissions beyond the policy that a person can give to a call, once or for the session.
 
 use std::collections::BTreeSet;
 use std::fmt;

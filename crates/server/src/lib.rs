@@ -12,4 +12,4 @@ pub mod pipe;
 pub mod serve;
 mod stop_signals;
 
-pub use stop_signals::{ServerExit, wait_for_signal};
+pub use stop_signals::{HangUp, ServerExit, wait_for_signal};

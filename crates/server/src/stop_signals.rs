@@ -26,26 +26,41 @@ pub enum ServerExit {
 pub fn wait_for_signal() -> io::Result<impl Future<Output = ServerExit>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let mut hang_up = if ignores_hang_up() { None } else { Some(signal(SignalKind::hangup())?) };
+    let mut hang_up = HangUp::install()?;
     Ok(async move {
         tokio::select! {
             _ = interrupt.recv() => ServerExit::Interrupted,
             _ = terminate.recv() => ServerExit::Terminated,
-            () = wait_for_hang_up(hang_up.as_mut()) => ServerExit::HungUp,
+            () = hang_up.wait() => ServerExit::HungUp,
         }
     })
 }
 
-async fn wait_for_hang_up(signal: Option<&mut Signal>) {
-    match signal {
-        Some(signal) => {
-            signal.recv().await;
+/// The signal SIGHUP, unless the parent process made us ignore it, as `nohup` does.
+pub struct HangUp(Option<Signal>);
+
+impl HangUp {
+    /// Installs a handler, if the signal is not ignored.
+    ///
+    /// # Errors
+    /// If the handler cannot be installed.
+    pub fn install() -> io::Result<Self> {
+        let signal = if ignores_hang_up() { None } else { Some(signal(SignalKind::hangup())?) };
+        Ok(Self(signal))
+    }
+
+    /// Waits for the signal.
+    pub async fn wait(&mut self) {
+        match &mut self.0 {
+            Some(signal) => {
+                signal.recv().await;
+            }
+            None => std::future::pending().await,
         }
-        None => std::future::pending().await,
     }
 }
 
-/// Returns true if the parent process made us ignore SIGHUP, as `nohup` does.
+/// Returns true if SIGHUP is ignored.
 fn ignores_hang_up() -> bool {
     #[expect(clippy::disallowed_methods, reason = "the kernel's own word, and no file of anybody's")]
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

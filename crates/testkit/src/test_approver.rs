@@ -1,4 +1,4 @@
-//! A scripted approver for tests.
+//! An approver for tests: answers with a closure, and records the questions.
 
 use std::sync::Arc;
 

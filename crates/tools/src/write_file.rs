@@ -1,4 +1,4 @@
-//! `write_file`: an alias of `apply_patch` with its own arguments and wording.
+//! Argument checks and wording of `apply_patch` when a model calls it as `write_file`, with a path and content.
 
 use patch::PatchPlan;
 use serde_json::{Map, Value};

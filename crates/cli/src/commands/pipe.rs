@@ -1,4 +1,4 @@
-//! `toolgate pipe`: reads a model's items as JSON lines and writes the items that answer them.
+//! `toolgate pipe`: runs `server::pipe`, stops it on Ctrl-C, and prints the table of `--stats`.
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;

@@ -4,6 +4,7 @@ mod json_view;
 mod key_decoder;
 mod line_editor;
 mod repl;
+mod signals;
 mod slash_commands;
 mod status_lines;
 mod terminal_view;
@@ -25,7 +26,7 @@ use crate::terminal_approver::TerminalApprover;
 use config::OperationFault;
 use config::UserDirs;
 use line_editor::TypedLines;
-use repl::{ReplSession, wait_for_turn_end, watch_signals};
+use repl::ReplSession;
 use server::content_conversion::image_mime_type;
 use session::ChosenModel;
 use session::choose_model;
@@ -33,6 +34,7 @@ use session::compose::compose_in_dirs;
 use session::mcp_servers::ServerNotices;
 use session::subagents::SubagentSessions;
 use session::{self, AssembledSession, SessionSpec, WorktreePool};
+use signals::{wait_for_turn_end, watch_signals};
 use user_questions::UserQuestions;
 
 /// A view of a running session.

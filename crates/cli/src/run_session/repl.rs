@@ -1,20 +1,18 @@
-//! The read-eval loop of `toolgate run`: prompts, lines typed during a turn, and signals.
+//! The read-eval loop of `toolgate run`: runs a turn for each prompt, and passes on lines typed meanwhile.
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use agent::{AgentSession, SessionHandle, TurnEnd};
+use agent::{AgentSession, TurnEnd};
 use runtime::{OutputImage, Toolgate};
-use rustix::process::{Signal, getpid, kill_process};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 use super::SessionView;
-use super::line_editor::{self, TypedInput, TypedLines};
+use super::line_editor::{TypedInput, TypedLines};
 use super::slash_commands::SlashCommands;
 use super::user_questions::UserQuestions;
-use crate::exit_status::{INTERRUPTED, TERMINATED};
+use crate::exit_status::INTERRUPTED;
 use crate::terminal_approver::TerminalApprover;
 use config::OperationFault;
 use config::UserDirs;
@@ -23,14 +21,6 @@ use config::UserDirs;
 const OUT_OF_ROUNDS_STATUS: u8 = 3;
 /// Interval of the view's ticks.
 const TICK_INTERVAL: Duration = Duration::from_millis(100);
-/// Maximum time for the shutdown.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum time for the end of an interrupted turn.
-const TURN_END_TIMEOUT: Duration = Duration::from_secs(3);
-/// Ctrl-Z.
-const SIGTSTP: i32 = Signal::TSTP.as_raw();
-/// Two Ctrl-C within this time end the program.
-const DOUBLE_INTERRUPT_WINDOW: Duration = Duration::from_secs(2);
 
 /// A session with its user.
 pub(super) struct ReplSession<'a> {
@@ -129,64 +119,4 @@ fn exit_code(ended: &TurnEnd) -> ExitCode {
         TurnEnd::Interrupted => ExitCode::from(INTERRUPTED),
         TurnEnd::OutOfRounds => ExitCode::from(OUT_OF_ROUNDS_STATUS),
     }
-}
-
-/// Waits until the interrupted turn has answered its calls and reported its end, but not for long.
-pub(super) async fn wait_for_turn_end(mut is_in_turn: watch::Receiver<bool>) {
-    let over = is_in_turn.wait_for(|is_in_turn| !is_in_turn);
-    let _too_long = tokio::time::timeout(TURN_END_TIMEOUT, over).await;
-}
-
-/// Handles signals and resolves to the exit status. The first Ctrl-C stops the turn; a second one, SIGTERM
-/// and SIGHUP stop it too and end the program.
-///
-/// Runs in a task of its own: a reader that blocks our output cannot prevent the exit.
-pub(super) fn watch_signals(handle: SessionHandle) -> Result<impl Future<Output = u8>, OperationFault> {
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let (mut hangup, mut stop) = (signal(SignalKind::hangup())?, signal(SignalKind::from_raw(SIGTSTP))?);
-    let (code_sender, code_receiver) = oneshot::channel();
-    #[expect(clippy::disallowed_methods, reason = "no call: it watches for signals")]
-    tokio::spawn(async move {
-        let mut last: Option<Instant> = None;
-        // ends: with the second of two in a row
-        let code = loop {
-            tokio::select! {
-                _ = interrupt.recv() => {
-                    let twice = last.is_some_and(|last| last.elapsed() < DOUBLE_INTERRUPT_WINDOW);
-                    handle.interrupt();
-                    if twice {
-                        break INTERRUPTED;
-                    }
-                    last = Some(Instant::now());
-                }
-                _ = terminate.recv() => {
-                    handle.interrupt();
-                    break TERMINATED;
-                }
-                _ = hangup.recv() => {
-                    handle.interrupt();
-                    break TERMINATED;
-                }
-                // Restores the terminal for the shell while we are stopped.
-                _ = stop.recv() => {
-                    let typed = line_editor::leave_key_mode();
-                    let _stopped = kill_process(getpid(), Signal::STOP);
-                    if typed {
-                        line_editor::enter_key_mode();
-                    }
-                }
-            }
-        };
-        let _over = code_sender.send(code);
-        tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
-        line_editor::leave_key_mode();
-        std::process::exit(i32::from(code));
-    });
-    Ok(async move {
-        match code_receiver.await {
-            Ok(code) => code,
-            // The task has ended with the runtime.
-            Err(_) => std::future::pending().await,
-        }
-    })
 }

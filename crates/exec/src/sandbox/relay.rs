@@ -1,4 +1,4 @@
-//! Relays bytes between confined programs and allowed hosts, in a process outside the cell.
+//! The relay process outside a cell: forwards each connection on a cell's listener to its one allowed host.
 //!
 //! A program never receives anything from outside, least of all a socket, which it could reconnect. A supervisor
 //! listens in the cell's own network and passes the *listener* to the relay. Each connection to it is forwarded to

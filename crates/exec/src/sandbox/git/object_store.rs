@@ -1,4 +1,4 @@
-//! Reads commits and trees of a host's repository by id, loose or packed.
+//! Reads commits, trees and tags of a host's repository by id, loose or packed, to find gitlinks.
 //!
 //! Nothing is verified here: a wrong answer only means that a path is watched, or not. Every length is bounded.
 

@@ -1,4 +1,4 @@
-//! Writes assistant turns for the Responses API without server-side storage (`store: false`).
+//! Writes assistant turns for the Responses API: own items unchanged, lost reasoning left out (`store: false`).
 //!
 //! Items are sent back unchanged, with one exception. A reasoning item without `encrypted_content` is lost on the
 //! server and is left out. The items of that turn then lose their ids too, or the API would miss the reasoning item

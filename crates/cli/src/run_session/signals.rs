@@ -1,0 +1,82 @@
+//! Signals of `toolgate run`: Ctrl-C, Ctrl-Z, SIGTERM and SIGHUP.
+
+use std::time::{Duration, Instant};
+
+use agent::SessionHandle;
+use rustix::process::{Signal, getpid, kill_process};
+use server::HangUp;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{oneshot, watch};
+
+use super::line_editor;
+use crate::exit_status::{INTERRUPTED, TERMINATED};
+use config::OperationFault;
+
+/// Maximum time for the shutdown.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum time for the end of an interrupted turn.
+const TURN_END_TIMEOUT: Duration = Duration::from_secs(3);
+/// Ctrl-Z.
+const SIGTSTP: i32 = Signal::TSTP.as_raw();
+/// Two Ctrl-C within this time end the program.
+const DOUBLE_INTERRUPT_WINDOW: Duration = Duration::from_secs(2);
+
+/// Handles signals and resolves to the exit status. The first Ctrl-C stops the turn; a second one, SIGTERM
+/// and SIGHUP stop it too and end the program.
+///
+/// Runs in a task of its own: a reader that blocks our output cannot prevent the exit.
+pub(super) fn watch_signals(handle: SessionHandle) -> Result<impl Future<Output = u8>, OperationFault> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (mut hang_up, mut stop) = (HangUp::install()?, signal(SignalKind::from_raw(SIGTSTP))?);
+    let (code_sender, code_receiver) = oneshot::channel();
+    #[expect(clippy::disallowed_methods, reason = "no call: it watches for signals")]
+    tokio::spawn(async move {
+        let mut last: Option<Instant> = None;
+        // ends: with the second of two in a row
+        let code = loop {
+            tokio::select! {
+                _ = interrupt.recv() => {
+                    let twice = last.is_some_and(|last| last.elapsed() < DOUBLE_INTERRUPT_WINDOW);
+                    handle.interrupt();
+                    if twice {
+                        break INTERRUPTED;
+                    }
+                    last = Some(Instant::now());
+                }
+                _ = terminate.recv() => {
+                    handle.interrupt();
+                    break TERMINATED;
+                }
+                () = hang_up.wait() => {
+                    handle.interrupt();
+                    break TERMINATED;
+                }
+                // Restores the terminal for the shell while we are stopped.
+                _ = stop.recv() => {
+                    let typed = line_editor::leave_key_mode();
+                    let _stopped = kill_process(getpid(), Signal::STOP);
+                    if typed {
+                        line_editor::enter_key_mode();
+                    }
+                }
+            }
+        };
+        let _over = code_sender.send(code);
+        tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
+        line_editor::leave_key_mode();
+        std::process::exit(i32::from(code));
+    });
+    Ok(async move {
+        match code_receiver.await {
+            Ok(code) => code,
+            // The task has ended with the runtime.
+            Err(_) => std::future::pending().await,
+        }
+    })
+}
+
+/// Waits until the interrupted turn has answered its calls and reported its end, but not for long.
+pub(super) async fn wait_for_turn_end(mut is_in_turn: watch::Receiver<bool>) {
+    let over = is_in_turn.wait_for(|is_in_turn| !is_in_turn);
+    let _too_long = tokio::time::timeout(TURN_END_TIMEOUT, over).await;
+}
