@@ -38,6 +38,7 @@ trials![
     nothing_is_left_in_the_workspace,
     what_cannot_be_enforced_is_refused,
     an_escalation_changes_nothing,
+    a_thousand_repositories_need_no_higher_limit_of_open_files,
 ];
 
 /// A tool system over a directory that is not below `/tmp`.
@@ -535,4 +536,17 @@ fn an_escalation_changes_nothing() {
         json!({ "command": ["touch", "/etc/toolgate-was-here"], "sandbox_permissions": "require_escalated", "justification": "please" }),
     );
     assert!(!answer.success && !Path::new("/etc/toolgate-was-here").exists());
+}
+
+fn a_thousand_repositories_need_no_higher_limit_of_open_files() {
+    let bench = ConfinedBench::new();
+    for number in 0..1100 {
+        let git = bench.path(&format!("r{number}/.git"));
+        for name in ["objects", "refs"] {
+            fs::create_dir_all(git.join(name)).unwrap();
+        }
+        fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    }
+    let limit = Command::new("sh").args(["-c", "ulimit -n"]).output().unwrap().stdout;
+    assert_eq!(bench.sh("ulimit -n"), String::from_utf8(limit).unwrap());
 }

@@ -20,13 +20,15 @@ pub fn init() {
     let mut args = std::env::args_os();
     if args.next().is_some_and(|name| name == SPAWNER_NAME) && std::env::vars_os().next().is_none() {
         let open_files = args.next().and_then(|limit| limit.to_str()?.parse().ok());
+        // A cell opens a file descriptor for each mount, and a workspace may have thousands of repositories.
+        raise_open_files();
         spawner_process::serve(LaunchLimits { open_files });
     }
     let _once = INITIAL_FILE_LIMIT.set(getrlimit(Resource::Nofile).current);
 }
 
 /// Raises this process's limit of open files to the maximum: each process that it starts takes two or three. Programs
-/// get the old limit. Call it after [`init`].
+/// get the old limit. A host that starts hundreds of processes calls it after [`init`].
 pub fn raise_open_files() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let _may_not = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
