@@ -208,6 +208,16 @@ impl AgentSession {
         self.handle.clone()
     }
 
+    /// Returns the name of the model.
+    pub fn model_name(&self) -> &str {
+        &self.setup.model_name
+    }
+
+    /// Requests another model of the same provider from now on. The journal does not record it.
+    pub fn set_model(&mut self, name: String, reasoning: ReasoningMode) {
+        (self.setup.model_name, self.setup.reasoning) = (name, reasoning);
+    }
+
     /// Takes steering input that arrived after the turn was over.
     pub fn take_late_input(&mut self) -> Option<String> {
         self.take_steered_input()

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod edit_config;
 mod exit_status;
 mod run_session;
 mod terminal_approver;

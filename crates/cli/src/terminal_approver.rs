@@ -36,13 +36,14 @@ pub(crate) fn terminal_lock() -> Arc<tokio::sync::Mutex<()>> {
 /// Approver that asks at the terminal.
 pub(crate) struct TerminalApprover {
     asking: AtomicBool,
+    scope: PromptScope,
 }
 
 impl TerminalApprover {
     /// Returns an approver if standard input and stderr are terminals and `/dev/tty` can be opened.
-    pub(crate) fn detect() -> Option<Arc<Self>> {
+    pub(crate) fn detect(scope: PromptScope) -> Option<Arc<Self>> {
         let has_terminal = io::stdin().is_terminal() && io::stderr().is_terminal() && open_tty().is_ok();
-        has_terminal.then(|| Arc::new(Self { asking: AtomicBool::new(false) }))
+        has_terminal.then(|| Arc::new(Self { asking: AtomicBool::new(false), scope }))
     }
 
     /// Reports whether a question is on the screen: then nothing else should be written.
@@ -58,8 +59,8 @@ impl TerminalApprover {
     async fn answer(&self, question: &ApprovalQuestion) -> io::Result<ReviewDecision> {
         let size = Self::size()?;
         let answer = self.hold_dialogue(
-            render_question(question, size, PromptScope::Call),
-            ApprovalDialogue::for_question(question, size),
+            render_question(question, size, self.scope),
+            ApprovalDialogue::for_question(question, size, self.scope),
         );
         Ok(answer.await?.into_decision(question.proposal.as_ref().map(|proposal| &proposal.rule)))
     }
@@ -97,6 +98,35 @@ impl Approver for TerminalApprover {
             })
         })
     }
+}
+
+/// Asks for one of `keys`, before a session begins. Returns `None` after Ctrl-C or Ctrl-D.
+pub(crate) fn ask_key(text: &str, keys: &[u8]) -> io::Result<Option<u8>> {
+    let terminal = open_tty()?;
+    let mut mode = RawKeyMode::enable(terminal.try_clone()?)?;
+    // Nothing cancels this question: the write end stays open.
+    let (cancel_fd, _open) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let dialogue = DialogueThread { terminal, cancel_fd };
+    let mut out = anstream::AutoStream::auto(dialogue.terminal.try_clone()?);
+    write!(out, "{text}")?;
+    let names: Vec<String> = keys.iter().map(|key| char::from(*key).to_string()).collect();
+    write!(out, "Answer ({}): ", names.join(" "))?;
+    out.flush()?;
+    // ends: with an answer
+    let pressed = loop {
+        match dialogue.wait_for_input(None)? {
+            TerminalInput::Bytes(bytes) => match bytes.as_slice() {
+                [key] if keys.contains(&key.to_ascii_lowercase()) => break Some(key.to_ascii_lowercase()),
+                [3 | 4] => break None,
+                _ => {}
+            },
+            TerminalInput::Idle => {}
+            TerminalInput::Cancelled => break None,
+        }
+    };
+    writeln!(out, "{}", pressed.map_or(String::new(), |key| char::from(key).to_string()))?;
+    mode.answered = true;
+    Ok(pressed)
 }
 
 fn open_tty() -> io::Result<File> {

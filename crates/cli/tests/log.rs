@@ -59,6 +59,7 @@ fn session(cwd: &str) -> JournalEntry {
         wire: text("responses"),
         sandbox: text("read-only"),
         approval: text("on-request"),
+        base_url: None,
         resumed: false,
     })
 }

@@ -374,7 +374,7 @@ fn a_projects_own_words_reach_the_model_and_a_link_out_of_it_does_not() {
 }
 
 #[test]
-fn the_demo_ends_green_and_leaves_nothing() {
+fn the_demo_ends_green_and_leaves_only_its_journal() {
     let home = TestHome::new();
     let ran = home.run(home.path(), &["demo", "--json"], "");
     assert_eq!(ran.code, Some(0), "{} {}", ran.out, ran.err);
@@ -400,10 +400,13 @@ fn the_demo_ends_green_and_leaves_nothing() {
     let approved = |event: &&&Value| event["event"] == "decided" && event["decision"] == "approved";
     assert_eq!(events_of_kind(&seen, "event").iter().filter(approved).count(), 1);
     let at = Path::new(events_of_kind(&seen, "session")[0]["journal"].as_str().unwrap());
-    assert!(
-        !at.exists()
-            && at.components().any(|part| part.as_os_str().to_string_lossy().starts_with("toolgate-demo-"))
-    );
+    assert_eq!(at, journal(&home));
+    let project = records(at)[0]["cwd"].as_str().unwrap().to_owned();
+    assert!(project.contains("toolgate-demo-") && !Path::new(&project).exists(), "{project}");
+    // Its page can be opened.
+    let page = home.run(home.path(), &["log", "last", "--html", "demo.html"], "");
+    assert_eq!(page.code, Some(0), "{}", page.err);
+    assert!(fs::read_to_string(home.path().join("demo.html")).unwrap().contains("count.sh"));
 }
 
 fn command(

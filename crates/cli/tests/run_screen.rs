@@ -46,7 +46,12 @@ impl RunScreen {
 
     /// Starts it through a shell that runs `how`.
     fn by(how: &str, turns: &[Value], more: &[&str]) -> Self {
-        let home = tempfile::tempdir().unwrap();
+        let arguments = [&["--model", "m", "--sandbox", "workspace-write"], more].concat();
+        Self::at_home(tempfile::tempdir().unwrap(), how, turns, &arguments)
+    }
+
+    /// Starts it in a home directory with these arguments.
+    fn at_home(home: TempDir, how: &str, turns: &[Value], arguments: &[&str]) -> Self {
         let served = ScriptServerProcess::start(home.path(), turns);
         let toolgate = env!("CARGO_BIN_EXE_toolgate");
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
@@ -59,12 +64,11 @@ impl RunScreen {
         let end = || Stdio::from(other_end.try_clone().unwrap());
         let modes = format!("{:?}", tcgetattr(&other_end).unwrap());
         let work = home.path().join("work");
-        fs::create_dir(&work).unwrap();
+        fs::create_dir_all(&work).unwrap();
         let program = Command::new("setsid")
             .args(["--ctty", "bash", "-c", how, "sh"])
-            .args([toolgate, "run", "--base-url", &served.url, "--model", "m"])
-            .args(["--sandbox", "workspace-write"])
-            .args(more)
+            .args([toolgate, "run", "--base-url", &served.url])
+            .args(arguments)
             .current_dir(&work)
             .env_clear()
             .env("HOME", home.path())
@@ -87,10 +91,18 @@ impl RunScreen {
         Self { home, served, program, terminal, other_end, shown, modes }
     }
 
-    /// Returns the visible text, without the session's number and with times as T.
+    /// Returns the visible text, without the lines about the session and the totals of turns.
     fn text(&self) -> String {
-        let text = self.shown.lock().screen().contents();
-        text.trim_end().lines().filter(|line| !line.starts_with("session ")).collect::<Vec<_>>().join("\n")
+        let text = self.screen();
+        let is_content = |line: &&str| {
+            !["session ", "model ", "· ", "to go on: "].iter().any(|start| line.starts_with(start))
+        };
+        text.trim_end().lines().filter(is_content).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns all visible text.
+    fn screen(&self) -> String {
+        self.shown.lock().screen().contents()
     }
 
     /// Waits for this text; if it ends with the input mark, it must be at the end.
@@ -108,8 +120,15 @@ impl RunScreen {
         self.terminal.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits for the exit; returns the status, and whether the terminal was restored.
-    fn ends(mut self) -> (Option<i32>, String) {
+    /// Waits for the exit, checks that the terminal is restored, and returns the status and the text.
+    fn ends(self) -> (Option<i32>, String) {
+        let (code, text, _) = self.ends_and_leaves_home();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("to go on: ")).collect();
+        (code, lines.join("\n"))
+    }
+
+    /// Like [`ends`](Self::ends), with the home directory for another start.
+    fn ends_and_leaves_home(mut self) -> (Option<i32>, String, TempDir) {
         let until = Instant::now() + PATIENCE;
         let code = loop {
             if let Some(status) = self.program.try_wait().unwrap() {
@@ -120,9 +139,10 @@ impl RunScreen {
         };
         assert_eq!(format!("{:?}", tcgetattr(&self.other_end).unwrap()), self.modes);
         std::thread::sleep(Duration::from_millis(100));
-        let text = self.text();
+        let text = self.screen().trim_end().to_owned();
         assert!(!self.shown.lock().screen().bracketed_paste());
-        (code, text)
+        let home = std::mem::replace(&mut self.home, tempfile::tempdir().unwrap());
+        (code, text, home)
     }
 
     fn requests(&self) -> String {
@@ -175,7 +195,8 @@ fn what_runs_is_shown_while_it_runs_and_lines_typed_meanwhile_reach_the_model() 
     screen.sees("\n›");
     let text = screen.text();
     // Overwritten text leaves no trace, and the longest line fits.
-    assert!(!text.contains('│') && !text.contains("Esc"), "{text}");
+    assert!(!text.contains("Esc"), "{text}");
+    assert_eq!(text.matches("  │ line 5").count(), 1, "{text}");
     let said: Vec<&str> = text.lines().collect();
     assert_eq!(said[..2], ["› fix the tests", "› be quick"], "{text}");
     assert!(said[2].starts_with("✓ exec_command for i in 1 2 3") && said[2].contains('…'), "{text}");
@@ -259,7 +280,7 @@ fn what_is_pasted_is_one_prompt() {
     let mut screen = RunScreen::new(&[say("I see.")], &[]);
     screen.sees("›");
     screen.types("\x1b[200~one\rtwo\x1b[201~");
-    screen.sees("› one⏎two");
+    screen.sees("› one\n  two");
     screen.types("\r");
     screen.sees("I see.\n›");
     assert!(screen.text().contains("› one\n  two\n"), "{}", screen.text());
@@ -275,5 +296,144 @@ fn in_the_background_it_works_on_and_leaves_the_terminal_alone() {
     screen.sees("over: 0");
     assert!(screen.text().contains("Done."), "{}", screen.text());
     assert!(screen.home.path().join("work/made").exists());
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn the_prompt_is_edited_and_earlier_prompts_come_back() {
+    let mut screen = RunScreen::new(&[say("One."), say("Two."), say("Three.")], &[]);
+    fs::write(screen.home.path().join("work/README.md"), "").unwrap();
+    screen.sees("›");
+    screen.types("hello wrld\x1b[D\x1b[D\x1b[Do\x1b[F, see REA\t");
+    screen.sees("› hello world, see README.md");
+    screen.types("\r");
+    screen.sees("One.\n›");
+    screen.types("\x1b[A\x1b\rand more");
+    screen.sees("\n  and more");
+    screen.types("\r");
+    screen.sees("Two.\n›");
+    screen.types("/st\t");
+    screen.sees("› /status");
+    screen.types("\r");
+    screen.sees("sandbox    workspace-write");
+    screen.types("\x12");
+    screen.sees("› /status");
+    screen.types("\x15\x04");
+    let requests = screen.requests();
+    assert!(requests.contains("hello world, see README.md \\nand more"), "{requests}");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn markdown_is_rendered_and_totals_follow() {
+    let text = "# Result\n\nAll **12** tests pass, and this sentence is long enough to be wrapped at a word.\n\n\
+        - one\n- two\n\n| a | b |\n|---|--:|\n| x | 1 |\n\n```rust\nfn main() {}\n```\n";
+    let mut screen = RunScreen::new(&[say(text)], &[]);
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("fn main() {}\n›");
+    let shown = screen.text();
+    let wrapped = "All 12 tests pass, and this sentence is long enough to be\nwrapped at a word.\n";
+    assert!(shown.contains(&format!("Result\n\n{wrapped}\n• one\n• two\n")), "{shown}");
+    assert!(shown.contains("a   │   b\n────┼────\nx   │   1\n"), "{shown}");
+    assert!(screen.screen().contains("\n· "), "{}", screen.screen());
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn the_end_of_an_output_is_shown_and_slash_output_shows_all() {
+    let mut screen = RunScreen::new(&[run("seq 1 9"), say("Done.")], &[]);
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("Done.\n›");
+    let shown = screen.text();
+    assert!(shown.contains("  │ … 4 more above; /output shows all\n  │ 5\n  │ 6\n"), "{shown}");
+    screen.types("/output\r");
+    screen.sees("\n1\n2\n3\n");
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn a_new_session_begins_and_the_model_changes() {
+    let mut screen = RunScreen::new(&[say("One."), say("Two."), say("Three.")], &[]);
+    screen.sees("›");
+    screen.types("first\r");
+    screen.sees("One.\n›");
+    screen.types("/model other\r");
+    screen.sees("from now on: other");
+    screen.types("second\r");
+    screen.sees("Two.\n›");
+    screen.types("/new\r");
+    screen.sees("Two.\n› /new\n›");
+    screen.types("third\r");
+    screen.sees("Three.\n›");
+    let requests = screen.served.requests();
+    let models: Vec<&str> = requests.iter().map(|request| request["model"].as_str().unwrap()).collect();
+    assert_eq!(models, ["m", "other", "m"]);
+    assert!(!requests[2].to_string().contains("first"));
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn the_first_start_asks_what_may_be_done_and_remembers_always() {
+    let touch = || [run("touch made"), say("Done.")];
+    let home = tempfile::tempdir().unwrap();
+    let mut screen = RunScreen::at_home(home, "exec \"$@\"", &touch(), &["--model", "m", "go"]);
+    screen.sees("Answer (w a r):");
+    screen.types("a");
+    screen.sees("saved in ");
+    screen.sees("Done.");
+    let (code, _, home) = screen.ends_and_leaves_home();
+    assert_eq!(code, Some(0));
+    assert!(home.path().join("work/made").exists());
+    let saved = fs::read_to_string(home.path().join(".config/toolgate/config.toml")).unwrap();
+    assert_eq!(
+        saved,
+        format!("[directories.\"{}/work\"]\nsandbox = \"workspace-write\"\n", home.path().display())
+    );
+    fs::remove_file(home.path().join("work/made")).unwrap();
+    let screen = RunScreen::at_home(home, "exec \"$@\"", &touch(), &["--model", "m", "go"]);
+    screen.sees("Done.");
+    let (code, text, home) = screen.ends_and_leaves_home();
+    assert_eq!(code, Some(0));
+    assert!(!text.contains("What may") && home.path().join("work/made").exists(), "{text}");
+}
+
+#[test]
+fn a_resumed_session_has_its_model_and_rights_again() {
+    let home = tempfile::tempdir().unwrap();
+    let arguments = ["--model", "m", "--sandbox", "workspace-write", "--approval", "never", "remember 42"];
+    let screen = RunScreen::at_home(home, "exec \"$@\"", &[say("I **will**.")], &arguments);
+    screen.sees("I will.");
+    let (_, text, home) = screen.ends_and_leaves_home();
+    assert!(text.contains("\nto go on: toolgate run --resume 20"), "{text}");
+    let screen =
+        RunScreen::at_home(home, "exec \"$@\"", &[say("42.")], &["--resume", "last", "which number?"]);
+    screen.sees("\n42.");
+    let shown = screen.screen();
+    assert!(shown.contains(" goes on\nmodel m · may change files here · approval never\n"), "{shown}");
+    assert!(shown.contains("› remember 42\n  I **will**.\n"), "{shown}");
+    assert!(screen.requests().contains("remember 42"));
+    let (code, _, home) = screen.ends_and_leaves_home();
+    assert_eq!(code, Some(0));
+    // A narrower flag wins.
+    let arguments = ["--resume", "last", "--sandbox", "read-only", "again"];
+    let screen = RunScreen::at_home(home, "exec \"$@\"", &[say("Yes.")], &arguments);
+    screen.sees("\nYes.");
+    assert!(screen.screen().contains("model m · reads files only · approval never\n"), "{}", screen.screen());
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn a_refusal_of_the_sandbox_is_shown_with_its_remedy() {
+    let refused = run("python3 -c 'import socket; socket.create_connection((\"192.0.2.7\", 80), 2)'; true");
+    let screen = RunScreen::new(&[refused, say("Done.")], &["go", "--approval", "never"]);
+    screen.sees("Done.");
+    let text = screen.text();
+    assert!(text.contains("⊘ the sandbox refused: connecting to `192.0.2.7"), "{text}");
+    assert!(text.contains("to allow it: --host 192.0.2.7"), "{text}");
     assert_eq!(screen.ends().0, Some(0));
 }

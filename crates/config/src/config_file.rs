@@ -49,6 +49,15 @@ pub(super) struct ConfigTables {
     pub(super) wire: WireTable,
     pub(super) hook: Vec<HookTable>,
     pub(super) mcp_servers: BTreeMap<String, Spanned<ServerTable>>,
+    pub(super) directories: BTreeMap<PathBuf, Spanned<DirectoryTable>>,
+}
+
+/// Settings for one directory and those below it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct DirectoryTable {
+    pub(super) sandbox: Option<Spanned<SandboxMode>>,
+    pub(super) approval: Option<Spanned<ApprovalMode>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -69,6 +78,7 @@ fn humanize_parse_error(message: &str) -> String {
         ("struct WireTable", "a table `[wire]`"),
         ("struct HookTable", "a table `[[hook]]`"),
         ("struct ServerTable", "a table `[mcp_servers.NAME]`"),
+        ("struct DirectoryTable", "a table `[directories.\"PATH\"]`"),
         ("struct OauthTable", "a table, e.g. `{ client_id = \"x\" }`"),
         ("struct ToolTable", "a table, e.g. `{ approval = \"allow\" }`"),
         ("u64", "a whole number"),

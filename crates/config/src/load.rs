@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::config_file::{ConfigFile, ConfigSymlinks, ConfigTables};
+use super::config_file::{ConfigFile, ConfigSymlinks, ConfigTables, DirectoryTable};
 use super::hook::HookTable;
 use super::mcp_server::ServerTable;
 use super::project_file::{ProjectTables, RefusedKey};
@@ -59,6 +59,7 @@ pub fn load(cwd: &Path, dirs: &UserDirs, flags: &WorkspaceArgs) -> Result<Config
     let mut config = Config::built_in();
     if let Some(file) = read_user_file(dirs, &mut config.candidates)? {
         config.apply_user_file(&file, dirs)?;
+        config.apply_directory(&file, cwd);
     }
     let own_model = config.model.value.is_some();
     for file in read_project_files(cwd, &mut config.candidates)? {
@@ -221,6 +222,16 @@ impl Config {
         self.hooks.extend(HookTable::settings(file, dirs));
         self.servers.extend(ServerTable::settings(file, dirs));
         Ok(())
+    }
+
+    /// Applies the user's settings for the innermost directory that contains `cwd`.
+    fn apply_directory(&mut self, file: &ConfigFile, cwd: &Path) {
+        let tables = file.content.directories.iter().filter(|(directory, _)| cwd.starts_with(directory));
+        if let Some((_, table)) = tables.max_by_key(|(directory, _)| directory.components().count()) {
+            let DirectoryTable { sandbox, approval } = table.get_ref();
+            file.set(&mut self.sandbox, sandbox.as_ref(), |&sandbox| sandbox);
+            file.set(&mut self.approval, approval.as_ref(), |&approval| approval);
+        }
     }
 
     /// Applies a project's file: lists accumulate, limits only shrink.

@@ -67,6 +67,7 @@ impl<'a> ProjectTables<'a> {
             wire: WireTable { integers },
             hook,
             mcp_servers,
+            directories,
         } = tables;
         let sandbox = refuse_if(sandbox.as_ref(), "sandbox", |mode| *mode > SandboxMode::ReadOnly)?;
         let tightens = |asks: &ApprovalMode| matches!(asks, ApprovalMode::Untrusted | ApprovalMode::Disabled);
@@ -74,6 +75,7 @@ impl<'a> ProjectTables<'a> {
         refuse(hook.first().map(|hook| &hook.command), "hook")?;
         refuse(mcp_servers.values().next(), "mcp_servers")?;
         refuse(models.values().next(), "models")?;
+        refuse(directories.values().next(), "directories")?;
         Ok(Self {
             model: model.as_ref(),
             sandbox,

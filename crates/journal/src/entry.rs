@@ -158,6 +158,9 @@ pub struct SessionSettings {
     pub sandbox: String,
     /// The approval policy.
     pub approval: String,
+    /// The base URL of the model API, if it is not the provider's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
     /// Set if the session resumes an earlier one.
     pub resumed: bool,
 }

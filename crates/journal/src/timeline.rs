@@ -4,7 +4,9 @@
 
 use std::path::Path;
 
-use crate::entry::{JournalEntry, RecordedAnswer, RecordedCall, RecordedVerdict, RequestUsage};
+use crate::entry::{
+    JournalEntry, RecordedAnswer, RecordedCall, RecordedVerdict, RequestUsage, SessionSettings,
+};
 use crate::fault::JournalFault;
 use crate::reader::{JournalReader, TornTail};
 use crate::record::JournalRecord;
@@ -179,6 +181,14 @@ impl SessionTimeline {
         let mut builder = TimelineBuilder::new(TextBudget::unlimited());
         records.into_iter().for_each(|record| builder.add_record(record));
         builder.finish(JournalEnding::Whole)
+    }
+
+    /// Returns the settings of the session as they were last.
+    pub fn last_settings(&self) -> Option<&SessionSettings> {
+        self.entries().rev().find_map(|entry| match entry {
+            JournalEntry::Session(settings) => Some(settings),
+            _ => None,
+        })
     }
 
     /// Returns the calls in order.

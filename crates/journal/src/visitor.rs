@@ -25,8 +25,10 @@ pub(crate) trait EntryVisitor {
 pub(crate) fn visit_entry(entry: &mut JournalEntry, visitor: &mut impl EntryVisitor) {
     match entry {
         JournalEntry::Session(settings) => {
-            let SessionSettings { version, cwd, model, wire, sandbox, approval, resumed: _ } = settings;
+            let SessionSettings { version, cwd, model, wire, sandbox, approval, base_url, resumed: _ } =
+                settings;
             visit_texts([version, cwd, model, wire, sandbox, approval], visitor);
+            visit_texts(base_url, visitor);
         }
         JournalEntry::Prompt { text, images } => {
             visitor.visit_text(text);

@@ -204,7 +204,7 @@ pub(crate) fn is_problem(entry: &JournalEntry) -> bool {
 
 /// Describes the settings that a session began with.
 pub(crate) fn settings_line(setting: &SessionSettings) -> String {
-    let SessionSettings { version, cwd, model, wire, sandbox, approval, resumed } = setting;
+    let SessionSettings { version, cwd, model, wire, sandbox, approval, base_url: _, resumed } = setting;
     let begins = if *resumed { "goes on" } else { "begins" };
     format!(
         "{begins} in {cwd}: {model} over {wire}, sandbox {sandbox}, approval {approval}, toolgate {version}"

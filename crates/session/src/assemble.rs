@@ -9,7 +9,7 @@ use agent::{
     RequestUserInput, ResumeAgent, SendInput, SessionAgents, SessionHandle, SessionObserver, SpawnAgent,
     TurnChangesFn, TurnLimits, UserPrompter, WaitForAgents,
 };
-use journal::SessionId;
+use journal::{SessionId, SessionSettings};
 use runtime::mcp::{McpClientDeps, McpServers};
 use runtime::{CallObserver, Hook, ToolHandler, Toolgate};
 
@@ -80,6 +80,8 @@ pub struct AssembledSession {
     pub session: Option<AgentSession>,
     /// True if the session continues an earlier journal.
     pub resumed: bool,
+    /// The settings in the journal.
+    pub settings: SessionSettings,
     /// The agents that the model may start.
     pub agents: Option<Arc<SessionAgents>>,
 }
@@ -174,6 +176,7 @@ fn assemble_parts(spec: SessionSpec, journal: OpenJournal) -> Result<AssembledSe
         servers,
         session,
         resumed,
+        settings: journal.settings,
         agents,
     })
 }

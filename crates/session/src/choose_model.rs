@@ -23,6 +23,8 @@ pub struct ChosenModel {
     pub reasoning: ReasoningMode,
     /// The API in front of it.
     pub api: ToolFormApi,
+    /// Base URL of the API, if it is not the provider's own.
+    pub base_url: Option<String>,
 }
 
 /// The location of a model, as far as it is given.
@@ -51,6 +53,7 @@ pub fn choose_model(
             name,
             reasoning: ReasoningMode::None,
             api: ToolFormApi::at_base_url(dialect, None),
+            base_url: None,
         });
     }
     let name = name.ok_or_else(|| {
@@ -69,7 +72,7 @@ pub fn choose_model(
     let base = own.as_deref().unwrap_or_else(|| provider_base_url(dialect));
     let model = ModelEndpoint::new(dialect, base, key.as_deref()).map_err(OperationFault::usage)?;
     let api = ToolFormApi::at_base_url(dialect, own.as_deref());
-    Ok(ChosenModel { model: Arc::new(model), reasoning: reasoning_mode(&name), name, api })
+    Ok(ChosenModel { model: Arc::new(model), reasoning: reasoning_mode(&name), name, api, base_url: own })
 }
 
 /// Domains of OpenAI's own API.
@@ -108,8 +111,8 @@ fn suggested_dialect(name: &str) -> Dialect {
     if name.starts_with("claude") { Dialect::Anthropic } else { Dialect::Responses }
 }
 
-/// Reports whether the model's reasoning must be kept for later requests.
-fn reasoning_mode(name: &str) -> ReasoningMode {
+/// Returns the handling of the reasoning of the model with this name.
+pub fn reasoning_mode(name: &str) -> ReasoningMode {
     let thinks = ["gpt-5", "o1", "o3", "o4", "codex"].iter().any(|family| name.starts_with(family));
     if thinks { ReasoningMode::Keep } else { ReasoningMode::None }
 }

@@ -90,6 +90,38 @@ fn denial_hint(denial: &Denial) -> Option<String> {
     }
 }
 
+/// Returns the flag that would allow what `denial` refused, for the user at the terminal.
+pub fn remedy(denial: &Denial) -> Option<String> {
+    let flag = |flag: &str, value: &str| Some(format!("{flag} {}", quote_for_shell(value)));
+    match denial {
+        Denial::Outside { path, .. } => flag("--read-root", &path.display().to_string()),
+        Denial::MayNotWrite { roots, .. } if roots.is_empty() => flag("--sandbox", "workspace-write"),
+        Denial::MayNotWrite { path, .. } => flag("--writable", &path.display().to_string()),
+        Denial::MayNotReach { name } => flag("--unix-socket", name),
+        Denial::MayNotConnect { target, .. } => flag("--host", target),
+        Denial::ClosedByRule { .. }
+        | Denial::HostConfiguration { .. }
+        | Denial::Ended { .. }
+        | Denial::Unasked { .. }
+        | Denial::LeadsOutside { .. }
+        | Denial::DenyRead { .. }
+        | Denial::NotStated { .. }
+        | Denial::NotStatedRun { .. }
+        | Denial::ByRule { .. }
+        | Denial::ByHook { .. }
+        | Denial::Disabled => None,
+    }
+}
+
+/// Quotes a word that a shell would split or expand.
+fn quote_for_shell(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:@%+,=~".contains(letter);
+    match word.chars().all(is_plain) && !word.is_empty() {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 fn spawn_hint(fault: &SpawnFault) -> Option<String> {
     match fault {
         SpawnFault::Denied(denial) => denial_hint(denial),

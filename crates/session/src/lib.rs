@@ -8,6 +8,7 @@ pub mod choose_model;
 pub mod compose;
 mod configured_confinement;
 pub mod confinement_warnings;
+mod earlier_session;
 pub mod explain_verdict;
 pub mod hints;
 mod last_message;
@@ -25,7 +26,9 @@ mod worktree_pool;
 
 pub use assemble::{AssembledSession, SessionSpec, assemble, journal_fault};
 pub use choose_model::ChosenModel;
+pub use earlier_session::EarlierSession;
 pub use last_message::LastMessage;
 pub use open_journal::close_journal;
 pub use read_input::read_file_or_stdin;
+pub use turn_diff_store::directory_key;
 pub use worktree_pool::WorktreePool;

@@ -23,6 +23,8 @@ pub(crate) struct OpenJournal {
     pub id: SessionId,
     pub recorder: Arc<JournalRecorder>,
     pub resumed: Option<ResumedSession>,
+    /// The settings that were recorded.
+    pub settings: SessionSettings,
 }
 
 /// The settings in the first record of a session.
@@ -32,6 +34,7 @@ pub(crate) struct SessionHeader {
     dialect: Dialect,
     sandbox: &'static str,
     approval: &'static str,
+    base_url: Option<String>,
 }
 
 impl SessionHeader {
@@ -43,6 +46,7 @@ impl SessionHeader {
             dialect: chosen.map_or(Dialect::Responses, |chosen| chosen.model.dialect()),
             sandbox: composed.sandbox_name(),
             approval: composed.approval_name(),
+            base_url: chosen.and_then(|chosen| chosen.base_url.clone()),
         }
     }
 }
@@ -77,20 +81,22 @@ impl OpenJournal {
             }
         };
         let recorder = JournalRecorder::new(journal);
-        let SessionHeader { cwd, model, dialect, sandbox, approval } = header;
+        let SessionHeader { cwd, model, dialect, sandbox, approval, base_url } = header;
+        let settings = SessionSettings {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            cwd,
+            model,
+            wire: dialect.as_str().to_owned(),
+            sandbox: sandbox.to_owned(),
+            approval: approval.to_owned(),
+            base_url,
+            resumed: earlier.is_some(),
+        };
         recorder
-            .write(&JournalEntry::Session(SessionSettings {
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                cwd,
-                model,
-                wire: dialect.as_str().to_owned(),
-                sandbox: sandbox.to_owned(),
-                approval: approval.to_owned(),
-                resumed: earlier.is_some(),
-            }))
+            .write(&JournalEntry::Session(settings.clone()))
             .and_then(|_| earlier.as_ref().map_or(Ok(()), |earlier| recorder.answer_abandoned_calls(earlier)))
             .map_err(|fault| write_fault(&fault))?;
-        Ok(Self { id, recorder: Arc::new(recorder), resumed: earlier })
+        Ok(Self { id, recorder: Arc::new(recorder), resumed: earlier, settings })
     }
 }
 
@@ -101,7 +107,7 @@ pub fn close_journal(recorder: &JournalRecorder, why: &str) -> Result<(), Journa
 }
 
 /// Finds the session that `prefix` names; `last` is the newest one in `cwd`.
-fn resolve_session_id(
+pub(crate) fn resolve_session_id(
     sessions: &std::path::Path,
     prefix: &str,
     cwd: &str,
@@ -130,7 +136,7 @@ fn write_fault(fault: &JournalFault) -> OperationFault {
     OperationFault::failed(format!("the journal cannot be written, so nothing is done: {fault}"))
 }
 
-fn resume_fault(fault: &JournalFault) -> OperationFault {
+pub(crate) fn resume_fault(fault: &JournalFault) -> OperationFault {
     let message = format!("the session cannot be resumed: {fault}");
     match fault {
         JournalFault::InUse { .. } => OperationFault::busy(message),

@@ -40,11 +40,15 @@ pub fn last_diff(state: &Path, directory: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// Returns the file for a directory. Its name is a hash of the path, which may be too long for a file name.
-fn diff_file(state: &Path, directory: &Path) -> PathBuf {
+/// Returns a file name for a directory: a hash of its path, which may be too long for a file name.
+pub fn directory_key(directory: &Path) -> String {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = directory.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
-    state.join("turns").join(format!("{hash:016x}.diff"))
+    format!("{hash:016x}")
+}
+
+fn diff_file(state: &Path, directory: &Path) -> PathBuf {
+    state.join("turns").join(format!("{}.diff", directory_key(directory)))
 }
 
 /// Stores the diff of a turn in `directory`; it may be empty.

@@ -1,5 +1,8 @@
 //! Prints text, errors, diffs and progress to stdout and stderr; a terminal gets foreign text escaped.
 
+mod code_highlight;
+mod markdown;
+
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -7,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use policy::is_invisible;
+
+pub use markdown::{MarkdownStream, wrap_words};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();

@@ -21,6 +21,7 @@ use crate::terminal_elicitation::TerminalElicitor;
 use config::OperationFault;
 use config::UserDirs;
 use server::event_json;
+use session::approval::PromptScope;
 use session::compose::compose;
 use session::mcp_servers::{self, ServerNotices};
 use session::turn_diff_store::TurnDiffRecorder;
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, OperationFault> {
     let call = ToolCall::function("call", args.name.as_str(), read_arguments(args)?);
     let mut composed = compose(&args.place)?;
     // Without a terminal, a call that needs approval is refused at once.
-    let terminal = TerminalApprover::detect();
+    let terminal = TerminalApprover::detect(PromptScope::Call);
     if let Some(terminal) = &terminal {
         composed = composed.with_approver(Arc::clone(terminal) as Arc<dyn Approver>);
     }

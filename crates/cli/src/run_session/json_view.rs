@@ -4,7 +4,7 @@ use agent::{SessionEvent, SessionObserver, TurnEnd};
 use runtime::{CallEvent, CallId, CallObserver, OutputItem, ToolCall, ToolNotice, ToolOutput, ToolPayload};
 use serde_json::{Value, json};
 
-use super::SessionView;
+use super::{SessionStart, SessionView};
 use server::event_json::millis_json;
 use server::pipe::event_line;
 
@@ -19,10 +19,11 @@ impl JsonLines {
 }
 
 impl SessionView for JsonLines {
-    fn on_session_start(&self, session: &str, journal: &str, model: &str, resumed: bool) {
-        Self::print_line(
-            &json!({"type": "session", "id": session, "journal": journal, "model": model, "resumed": resumed}),
-        );
+    fn on_session_start(&self, start: &SessionStart<'_>) {
+        Self::print_line(&json!({
+            "type": "session", "id": start.id, "journal": start.journal, "model": start.model,
+            "resumed": start.resumed,
+        }));
     }
 
     fn on_turn_end(&self, ended: &Result<TurnEnd, String>) {

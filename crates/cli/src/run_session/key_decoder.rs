@@ -10,11 +10,31 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 pub(super) enum LineEditKey {
     Text(String),
     Enter,
-    /// Deletes a character, a word, or the line.
-    DeleteChar,
-    DeleteWord,
-    DeleteLine,
-    /// Ctrl-D.
+    /// A line break within the input: Alt-Enter, or Shift-Enter where the terminal reports it.
+    LineBreak,
+    Tab,
+    /// Deletes the character before the cursor, and the one under it.
+    Backspace,
+    Delete,
+    /// Ctrl-W and Alt-Backspace; Alt-D.
+    DeleteWordBefore,
+    DeleteWordAfter,
+    /// Ctrl-U and Ctrl-K: delete to the start and to the end of the line.
+    DeleteToStart,
+    DeleteToEnd,
+    /// Ctrl-Y: inserts the text that was deleted last.
+    Yank,
+    Left,
+    Right,
+    WordLeft,
+    WordRight,
+    Home,
+    End,
+    Up,
+    Down,
+    /// Ctrl-R: finds an earlier prompt with the typed text.
+    SearchHistory,
+    /// Ctrl-D: deletes a character, or ends the input on an empty line.
     EndOfInput,
     Escape,
 }
@@ -72,10 +92,13 @@ impl KeyDecoder {
             [ESCAPE, b'[' | b'O', rest @ ..] => {
                 let end = rest.iter().position(|byte| (0x40..=0x7e).contains(byte)).map(|end| end + 3);
                 self.pasting = end.is_some_and(|end| &bytes[..end] == PASTE_START);
+                keys.extend(end.and_then(|end| sequence_key(&bytes[2..end])));
                 end.or(last.then_some(bytes.len()))
             }
-            // Alt with a key: ignored.
-            [ESCAPE, _, ..] => Some(2),
+            [ESCAPE, key, ..] => {
+                keys.extend(alt_key(*key));
+                Some(2)
+            }
             [byte, ..] if byte.is_ascii_control() => {
                 keys.extend(control_key(*byte));
                 Some(1)
@@ -88,11 +111,50 @@ impl KeyDecoder {
 fn control_key(byte: u8) -> Option<LineEditKey> {
     match byte {
         b'\r' | b'\n' => Some(LineEditKey::Enter),
-        0x7f | 0x08 => Some(LineEditKey::DeleteChar),
-        b'\t' => Some(LineEditKey::Text(" ".to_owned())),
-        0x17 => Some(LineEditKey::DeleteWord),
-        0x15 => Some(LineEditKey::DeleteLine),
+        0x7f | 0x08 => Some(LineEditKey::Backspace),
+        b'\t' => Some(LineEditKey::Tab),
+        0x01 => Some(LineEditKey::Home),
+        0x02 => Some(LineEditKey::Left),
         0x04 => Some(LineEditKey::EndOfInput),
+        0x05 => Some(LineEditKey::End),
+        0x06 => Some(LineEditKey::Right),
+        0x0b => Some(LineEditKey::DeleteToEnd),
+        0x0e => Some(LineEditKey::Down),
+        0x10 => Some(LineEditKey::Up),
+        0x12 => Some(LineEditKey::SearchHistory),
+        0x15 => Some(LineEditKey::DeleteToStart),
+        0x17 => Some(LineEditKey::DeleteWordBefore),
+        0x19 => Some(LineEditKey::Yank),
+        _ => None,
+    }
+}
+
+/// Returns the key of an escape sequence, without the `ESC [` or `ESC O` before it.
+fn sequence_key(sequence: &[u8]) -> Option<LineEditKey> {
+    match sequence {
+        b"A" => Some(LineEditKey::Up),
+        b"B" => Some(LineEditKey::Down),
+        b"C" => Some(LineEditKey::Right),
+        b"D" => Some(LineEditKey::Left),
+        b"H" | b"1~" | b"7~" => Some(LineEditKey::Home),
+        b"F" | b"4~" | b"8~" => Some(LineEditKey::End),
+        b"3~" => Some(LineEditKey::Delete),
+        b"1;3D" | b"1;5D" | b"5D" => Some(LineEditKey::WordLeft),
+        b"1;3C" | b"1;5C" | b"5C" => Some(LineEditKey::WordRight),
+        b"3;3~" | b"3;5~" => Some(LineEditKey::DeleteWordAfter),
+        b"13;2u" | b"13;3u" | b"27;2;13~" => Some(LineEditKey::LineBreak),
+        _ => None,
+    }
+}
+
+/// Returns the meaning of Alt with a key.
+fn alt_key(byte: u8) -> Option<LineEditKey> {
+    match byte {
+        b'\r' | b'\n' => Some(LineEditKey::LineBreak),
+        b'b' => Some(LineEditKey::WordLeft),
+        b'f' => Some(LineEditKey::WordRight),
+        b'd' => Some(LineEditKey::DeleteWordAfter),
+        0x7f | 0x08 => Some(LineEditKey::DeleteWordBefore),
         _ => None,
     }
 }
@@ -133,10 +195,23 @@ mod tests {
         let rows: &[(&[&[u8]], &[LineEditKey])] = &[
             (&[b"ab\r"], &[text("ab"), LineEditKey::Enter]),
             (&[b"\x1b"], &[LineEditKey::Escape]),
-            (&[b"\x1b", b"[A"], &[]),
-            (&[b"\x1b[A\x1bOPx"], &[text("x")]),
+            (&[b"\x1b", b"[A"], &[LineEditKey::Up]),
+            (&[b"\x1b[5~\x1bOPx"], &[text("x")]),
             (&[b"\x1b[1;5"], &[]),
             (&[b"\x1ba"], &[]),
+            (
+                &[b"\x1bOD\x1b[1;5C\x1bb\x1b[3~\x1b\r\x1b[13;2u\t\x0b"],
+                &[
+                    LineEditKey::Left,
+                    LineEditKey::WordRight,
+                    LineEditKey::WordLeft,
+                    LineEditKey::Delete,
+                    LineEditKey::LineBreak,
+                    LineEditKey::LineBreak,
+                    LineEditKey::Tab,
+                    LineEditKey::DeleteToEnd,
+                ],
+            ),
             (&["é".as_bytes()], &[text("é")]),
             (&[b"\xc3", b"\xa9"], &[text("é")]),
             (&[b"\xff"], &[text("\u{fffd}")]),
@@ -144,9 +219,9 @@ mod tests {
                 &[b"a\x7f\x17\x15\x04"],
                 &[
                     text("a"),
-                    LineEditKey::DeleteChar,
-                    LineEditKey::DeleteWord,
-                    LineEditKey::DeleteLine,
+                    LineEditKey::Backspace,
+                    LineEditKey::DeleteWordBefore,
+                    LineEditKey::DeleteToStart,
                     LineEditKey::EndOfInput,
                 ],
             ),

@@ -1,8 +1,9 @@
-//! Line editor of `toolgate run`: sets the terminal's key mode and reads typed lines, also while the model works.
+//! Reads typed lines for `toolgate run`, also while the model works; sets the terminal's key mode meanwhile.
 
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use agent::SessionHandle;
@@ -13,6 +14,7 @@ use tokio::sync::mpsc;
 
 use super::SessionView;
 use super::key_decoder::{KeyDecoder, LineEditKey};
+use super::prompt_editor::{EditorEvent, PromptEditor};
 use crate::terminal_approver::terminal_lock;
 use config::OperationFault;
 
@@ -38,29 +40,38 @@ struct KeyModeState {
 static MODES: Mutex<KeyModeState> = Mutex::new(KeyModeState { requested: false, before: None });
 
 /// The typed lines.
-pub(super) struct TypedLines(mpsc::UnboundedReceiver<Option<String>>);
+pub(super) struct TypedLines {
+    lines: mpsc::UnboundedReceiver<Option<String>>,
+    reader: Option<JoinHandle<()>>,
+}
 
 impl TypedLines {
     /// Starts the reader thread. It does not read while a question has the terminal.
     pub(super) fn spawn_reader(
         view: &Arc<dyn SessionView>,
         handle: SessionHandle,
+        editor: PromptEditor,
     ) -> Result<Self, OperationFault> {
         let (sender, lines) = mpsc::unbounded_channel();
-        let reader = KeyReader { view: Arc::clone(view), handle, sender };
+        let reader = KeyReader { view: Arc::clone(view), handle, sender, editor };
         enter_key_mode();
-        std::thread::Builder::new().name("typed".to_owned()).spawn(move || reader.run())?;
-        Ok(Self(lines))
+        let reader = std::thread::Builder::new().name("typed".to_owned()).spawn(move || reader.run())?;
+        Ok(Self { lines, reader: Some(reader) })
     }
 
     /// Waits for the next line. Returns `None` after Ctrl-D or the end of input.
     pub(super) async fn next(&mut self) -> Option<String> {
-        self.0.recv().await.flatten()
+        self.lines.recv().await.flatten()
     }
 }
 
 impl Drop for TypedLines {
+    /// Waits for the thread, at most one poll long: a later reader must not lose keys to it.
     fn drop(&mut self) {
+        self.lines.close();
+        if let Some(reader) = self.reader.take() {
+            let _panicked = reader.join();
+        }
         leave_key_mode();
     }
 }
@@ -115,16 +126,17 @@ struct KeyReader {
     /// Interrupted by Escape on an empty line.
     handle: SessionHandle,
     sender: mpsc::UnboundedSender<Option<String>>,
+    editor: PromptEditor,
 }
 
 impl KeyReader {
-    fn run(self) {
+    fn run(mut self) {
         let stdin = io::stdin();
         let owner = terminal_lock();
         let ready = |wait: &Timespec| {
             matches!(poll(&mut [PollFd::new(&stdin.as_fd(), PollFlags::IN)], Some(wait)), Ok(1..))
         };
-        let (mut keyboard, mut line) = (KeyDecoder::default(), String::new());
+        let mut keyboard = KeyDecoder::default();
         // ends: with the input, or when the receiver is gone
         while !self.sender.is_closed() {
             if !is_foreground() {
@@ -134,7 +146,7 @@ impl KeyReader {
             // The process may have been moved to the foreground.
             MODES.lock().apply();
             if !ready(if keyboard.has_pending() { &KEY_REST_TIMEOUT } else { &KEY_POLL_TIMEOUT }) {
-                self.handle_keys(keyboard.decode(true), &mut line);
+                self.handle_keys(keyboard.decode(true));
                 continue;
             }
             // An open question owns the terminal. Input that was ready before may have been read by it, so
@@ -155,37 +167,27 @@ impl KeyReader {
                 Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
                 Err(_) => return,
             }
-            self.handle_keys(keyboard.decode(false), &mut line);
+            self.handle_keys(keyboard.decode(false));
         }
     }
 
-    fn handle_keys(&self, keys: Vec<LineEditKey>, line: &mut String) {
+    fn handle_keys(&mut self, keys: Vec<LineEditKey>) {
         if keys.is_empty() {
             return;
         }
         for key in keys {
-            match key {
-                LineEditKey::Text(text) => line.push_str(&text),
-                LineEditKey::DeleteChar => drop(line.pop()),
-                LineEditKey::DeleteWord => line.truncate(len_without_last_word(line)),
-                LineEditKey::DeleteLine => line.clear(),
-                LineEditKey::Escape if line.is_empty() => self.handle.interrupt(),
-                LineEditKey::Escape => line.clear(),
-                LineEditKey::EndOfInput if line.is_empty() => drop(self.sender.send(None)),
-                LineEditKey::EndOfInput => {}
-                LineEditKey::Enter => {
-                    self.view.commit_input(line);
-                    let _nobody_waits = self.sender.send(Some(std::mem::take(line)));
+            match self.editor.handle(key) {
+                EditorEvent::Edited => {}
+                EditorEvent::Escaped => self.handle.interrupt(),
+                EditorEvent::InputEnded => drop(self.sender.send(None)),
+                EditorEvent::Submitted(line) => {
+                    self.view.commit_input(&line);
+                    let _nobody_waits = self.sender.send(Some(line));
                 }
             }
         }
-        self.view.show_input(line);
+        self.view.show_input(&self.editor);
     }
-}
-
-/// Returns the length of `line` without its last word.
-fn len_without_last_word(line: &str) -> usize {
-    line.trim_end().rfind(char::is_whitespace).map_or(0, |at| at + 1)
 }
 
 /// A parsed input line.
@@ -193,21 +195,29 @@ fn len_without_last_word(line: &str) -> usize {
 pub(super) enum TypedInput<'a> {
     Nothing,
     Quit,
-    Command(&'a str),
+    /// A slash command and its argument, which may be empty.
+    Command(&'a str, &'a str),
     Prompt(&'a str),
 }
 
 impl<'a> TypedInput<'a> {
     pub(super) fn parse(line: &'a str) -> Self {
-        match line.trim() {
-            "" => Self::Nothing,
-            "/quit" | "/exit" | "exit" | "quit" => Self::Quit,
-            line if line.starts_with('/') && !line.contains([' ', '\n']) && !line[1..].contains('/') => {
-                Self::Command(&line[1..])
+        let line = line.trim();
+        let (first, argument) = line.split_once(' ').unwrap_or((line, ""));
+        match (line, first.strip_prefix('/')) {
+            ("", _) => Self::Nothing,
+            ("/quit" | "/exit" | "exit" | "quit", _) => Self::Quit,
+            // A path is no command, and neither is a sentence about one.
+            (_, Some(name)) if is_command_name(name) && (argument.is_empty() || name == "model") => {
+                Self::Command(name, argument.trim())
             }
-            line => Self::Prompt(line),
+            _ => Self::Prompt(line),
         }
     }
+}
+
+fn is_command_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|letter| letter.is_ascii_lowercase())
 }
 
 #[cfg(test)]
@@ -219,21 +229,15 @@ mod tests {
         let rows = [
             (" \n", TypedInput::Nothing),
             ("/quit\n", TypedInput::Quit),
-            ("/tools\n", TypedInput::Command("tools")),
+            ("/tools\n", TypedInput::Command("tools", "")),
+            ("/model gpt-5 \n", TypedInput::Command("model", "gpt-5")),
+            ("/diff is wrong\n", TypedInput::Prompt("/diff is wrong")),
             ("/etc/hosts is wrong\n", TypedInput::Prompt("/etc/hosts is wrong")),
             ("/etc/hosts\n", TypedInput::Prompt("/etc/hosts")),
             ("fix it\n", TypedInput::Prompt("fix it")),
         ];
         for (line, expected) in rows {
             assert_eq!(TypedInput::parse(line), expected);
-        }
-    }
-
-    #[test]
-    fn a_word_is_taken_back() {
-        for (line, left) in [("one two", "one "), ("one two  ", "one "), ("one", ""), ("", ""), ("é ü", "é ")]
-        {
-            assert_eq!(&line[..len_without_last_word(line)], left, "{line:?}");
         }
     }
 }

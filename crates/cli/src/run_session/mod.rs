@@ -1,46 +1,58 @@
 //! Runs a model session with live output and optional user input, for `toolgate run` and `toolgate demo`.
 
+mod call_lines;
+mod first_start;
 mod json_view;
 mod key_decoder;
 mod line_editor;
+mod prompt_completion;
+mod prompt_editor;
+mod prompt_history;
 mod repl;
 mod signals;
 mod slash_commands;
 mod status_lines;
 mod terminal_view;
+mod turn_totals;
 mod user_questions;
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use agent::{SessionObserver, TurnEnd, UserPrompter};
 use parking_lot::Mutex;
 use runtime::mcp::McpClientDeps;
-use runtime::{Approver, CallObserver, OutputImage};
+use runtime::{Approver, CallObserver, OutputImage, SandboxPolicy};
 use tokio::sync::watch;
 
 use crate::args::RunArgs;
+use crate::exit_status::INTERRUPTED;
 use crate::terminal_approver::TerminalApprover;
 use config::OperationFault;
 use config::UserDirs;
 use line_editor::TypedLines;
-use repl::ReplSession;
+use prompt_completion::PromptCompleter;
+use prompt_editor::PromptEditor;
+use prompt_history::PromptHistory;
+use repl::{ReplEnd, ReplSession};
 use server::content_conversion::image_mime_type;
 use session::ChosenModel;
 use session::choose_model;
-use session::compose::compose_in_dirs;
+use session::compose::{ComposedTools, compose_in_dirs, working_directory};
 use session::mcp_servers::ServerNotices;
 use session::subagents::SubagentSessions;
-use session::{self, AssembledSession, SessionSpec, WorktreePool};
+use session::{self, AssembledSession, EarlierSession, SessionSpec, WorktreePool};
 use signals::{wait_for_turn_end, watch_signals};
 use user_questions::UserQuestions;
 
 /// A view of a running session.
-pub(crate) trait SessionView: SessionObserver + CallObserver {
+trait SessionView: SessionObserver + CallObserver {
     /// A session begins.
-    fn on_session_start(&self, session: &str, journal: &str, model: &str, resumed: bool);
+    fn on_session_start(&self, start: &SessionStart<'_>);
+    /// The session ends.
+    fn on_session_end(&self, _id: &str) {}
     /// A turn has ended.
     fn on_turn_end(&self, ended: &Result<TurnEnd, String>);
     /// Called regularly while a turn runs.
@@ -49,10 +61,30 @@ pub(crate) trait SessionView: SessionObserver + CallObserver {
     fn release_screen(&self) {}
     /// The user is asked to type a line.
     fn show_prompt(&self) {}
-    /// The user has typed this part of the line.
-    fn show_input(&self, _line: &str) {}
+    /// The user has edited the input.
+    fn show_input(&self, _editor: &PromptEditor) {}
     /// The user has typed the whole line.
     fn commit_input(&self, _line: &str) {}
+    /// Returns the title and the output of the last command.
+    fn last_output(&self) -> Option<(String, String)> {
+        None
+    }
+}
+
+/// A session that begins.
+struct SessionStart<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) journal: &'a str,
+    pub(crate) model: &'a str,
+    pub(crate) resumed: bool,
+    /// The sandbox and the approval policy, in words.
+    pub(crate) rights: String,
+    /// The length of the model's context, in tokens.
+    pub(crate) context: u64,
+    /// The last prompt of a resumed session, and the text of the model after it.
+    pub(crate) last_exchange: Option<&'a (String, String)>,
+    /// The directory of a resumed session, if it worked elsewhere.
+    pub(crate) other_directory: Option<&'a str>,
 }
 
 /// The directories, model and approver of a run.
@@ -64,53 +96,125 @@ pub(crate) struct RunInputs {
     pub(crate) terminal: Option<Arc<TerminalApprover>>,
     /// The approver. Without one, calls that need approval are refused.
     pub(crate) approver: Option<Arc<dyn Approver>>,
+    /// The session can be resumed: its directory stays.
+    pub(crate) can_go_on: bool,
 }
 
-/// Runs a session with these inputs.
-pub(crate) fn run_session(args: &RunArgs, inputs: RunInputs) -> Result<ExitCode, OperationFault> {
-    let RunInputs { dirs, chosen, terminal, approver } = inputs;
+/// Runs a session with these inputs, and further ones if the user wants them.
+pub(crate) fn run_session(args: &RunArgs, inputs: &RunInputs) -> Result<ExitCode, OperationFault> {
     let view = choose_view(args.json);
-    let (prompt, images) = (read_prompt(args)?, read_pictures(args)?);
-    let composed = compose_in_dirs(&args.place, dirs.clone(), |_| {})?;
-    let chosen = chosen
-        .map_or_else(|| choose_model::choose_model(&args.model.location(), composed.model_name()), Ok)?;
-    let name = chosen.name.clone();
-    let user_questions = Arc::new(UserQuestions::new(&view));
-    let is_interactive = terminal.is_some() && std::io::stdin().is_terminal();
-    let processes = Arc::<runtime::SharedProcesses>::default();
-    let mut composed = composed
-        .with_observer(Arc::clone(&view) as Arc<dyn CallObserver>)
-        .with_processes(Arc::clone(&processes));
-    if let Some(approver) = &approver {
-        composed = composed.with_approver(Arc::clone(approver));
-    }
-    let subagents = args.agents.then(|| build_subagents(args, &dirs, &chosen, approver, &processes));
-    crate::commands::block_on(async {
-        let spec = SessionSpec {
-            composed,
-            dirs: dirs.clone(),
-            model: Some(chosen),
-            new_id: journal::SessionId::new(),
-            resume: args.resume.clone(),
-            limits: args.model.limits(),
-            instructions: None,
-            observer: Arc::clone(&view) as Arc<dyn SessionObserver>,
-            prompter: is_interactive.then(|| Arc::clone(&user_questions) as Arc<dyn UserPrompter>),
-            mcp_deps: McpClientDeps {
-                observer: Some(Arc::new(ServerNotices::Problems)),
-                ..McpClientDeps::default()
-            },
-            agents: subagents.as_ref().map(|subagents| Arc::clone(subagents).root_agents()),
-        };
-        let assembled = session::assemble(spec)?;
-        if let Some(subagents) = &subagents {
-            subagents.register(Vec::new(), &assembled);
+    let mut task = Some((read_prompt(args)?, read_pictures(args)?));
+    let mut resume = args.resume.clone();
+    // ends: when the user wants no other session
+    loop {
+        let (prompt, images) = task.take().unwrap_or_default();
+        let run = SessionRun { args, inputs, view: Arc::clone(&view), resume: resume.take() };
+        match run.run_to_end(prompt, images)? {
+            ReplEnd::Exit(code) => return Ok(code),
+            ReplEnd::NewSession => {}
         }
-        let path = assembled.recorder.path().display().to_string();
-        view.on_session_start(assembled.id.as_str(), &path, &name, assembled.resumed);
-        let screen = SessionScreen { view, terminal, user_questions, is_interactive };
-        run_to_end(assembled, screen, dirs, (prompt, images)).await
-    })
+    }
+}
+
+/// One session of a run.
+struct SessionRun<'a> {
+    args: &'a RunArgs,
+    inputs: &'a RunInputs,
+    view: Arc<dyn SessionView>,
+    /// The session to resume: the prefix of its id, or `last`.
+    resume: Option<String>,
+}
+
+/// The tools and the model of a session, before it starts.
+struct PreparedSession {
+    composed: ComposedTools,
+    chosen: ChosenModel,
+    earlier: Option<EarlierSession>,
+    cwd: PathBuf,
+}
+
+impl SessionRun<'_> {
+    fn run_to_end(self, prompt: Option<String>, images: Vec<OutputImage>) -> Result<ReplEnd, OperationFault> {
+        let Some(prepared) = self.prepare()? else { return Ok(ReplEnd::Exit(ExitCode::from(INTERRUPTED))) };
+        let PreparedSession { composed, chosen, earlier, cwd } = prepared;
+        let Self { args, inputs, view, .. } = self;
+        let (name, dirs) = (chosen.name.clone(), inputs.dirs.clone());
+        let processes = Arc::<runtime::SharedProcesses>::default();
+        let mut composed = composed
+            .with_observer(Arc::clone(&view) as Arc<dyn CallObserver>)
+            .with_processes(Arc::clone(&processes));
+        if let Some(approver) = &inputs.approver {
+            composed = composed.with_approver(Arc::clone(approver));
+        }
+        let subagents = args.agents.then(|| build_subagents(args, inputs, &chosen, &processes));
+        let screen = SessionScreen::new(view, inputs);
+        crate::commands::block_on(async {
+            let spec = SessionSpec {
+                resume: earlier.as_ref().map(|earlier| earlier.id.as_str().to_owned()),
+                limits: args.model.limits(),
+                observer: Arc::clone(&screen.view) as Arc<dyn SessionObserver>,
+                prompter: screen.prompter(),
+                mcp_deps: McpClientDeps {
+                    observer: Some(Arc::new(ServerNotices::Problems)),
+                    ..McpClientDeps::default()
+                },
+                agents: subagents.as_ref().map(|subagents| Arc::clone(subagents).root_agents()),
+                ..SessionSpec::new(composed, dirs.clone(), Some(chosen))
+            };
+            let assembled = session::assemble(spec)?;
+            if let Some(subagents) = &subagents {
+                subagents.register(Vec::new(), &assembled);
+            }
+            let path = assembled.recorder.path().display().to_string();
+            screen.view.on_session_start(&SessionStart {
+                id: assembled.id.as_str(),
+                journal: &path,
+                model: &name,
+                resumed: assembled.resumed,
+                rights: describe_rights(&assembled.toolgate),
+                context: args.model.limits().context,
+                last_exchange: earlier.as_ref().and_then(|earlier| earlier.last_exchange.as_ref()),
+                other_directory: earlier.as_ref().and_then(|earlier| earlier.other_directory(&cwd)),
+            });
+            run_turns_and_close(assembled, screen, dirs, (prompt, images)).await
+        })
+    }
+
+    /// Chooses rights, tools and model: as flags and configuration say, as in an earlier session, or as the user
+    /// answers. `None` if the user stops.
+    fn prepare(&self) -> Result<Option<PreparedSession>, OperationFault> {
+        let (args, dirs) = (self.args, &self.inputs.dirs);
+        let cwd = working_directory(&args.place)?;
+        let resume = self.resume.as_deref();
+        let earlier = resume.map(|prefix| EarlierSession::read(dirs, prefix, &cwd)).transpose()?;
+        let mut config = config::load(&cwd, dirs, &args.place)?;
+        if let Some(earlier) = &earlier {
+            earlier.restore(&mut config, &cwd, dirs);
+        }
+        if self.inputs.is_interactive() {
+            match first_start::choose_sandbox(&config, &cwd, dirs)? {
+                Some(sandbox) => config.sandbox = sandbox,
+                None => return Ok(None),
+            }
+        }
+        let composed = compose_in_dirs(&args.place, dirs.clone(), |loaded| *loaded = config)?;
+        let chosen = match &self.inputs.chosen {
+            Some(chosen) => chosen.clone(),
+            None => {
+                let location = args.model.location();
+                let location = earlier.iter().fold(location, |at, earlier| earlier.complete_location(at));
+                choose_model::choose_model(&location, composed.model_name())?
+            }
+        };
+        Ok(Some(PreparedSession { composed, chosen, earlier, cwd }))
+    }
+}
+
+impl RunInputs {
+    /// Returns true if a user can type at the terminal.
+    fn is_interactive(&self) -> bool {
+        self.terminal.is_some() && std::io::stdin().is_terminal()
+    }
 }
 
 /// The view of a session, and the user in front of it.
@@ -120,22 +224,45 @@ struct SessionScreen {
     user_questions: Arc<UserQuestions>,
     /// The user can type prompts.
     is_interactive: bool,
+    can_go_on: bool,
+}
+
+impl SessionScreen {
+    fn new(view: Arc<dyn SessionView>, inputs: &RunInputs) -> Self {
+        Self {
+            user_questions: Arc::new(UserQuestions::new(&view)),
+            view,
+            terminal: inputs.terminal.clone(),
+            is_interactive: inputs.is_interactive(),
+            can_go_on: inputs.can_go_on,
+        }
+    }
+
+    /// Returns the user as the one who answers the model's questions.
+    fn prompter(&self) -> Option<Arc<dyn UserPrompter>> {
+        self.is_interactive.then(|| Arc::clone(&self.user_questions) as Arc<dyn UserPrompter>)
+    }
 }
 
 /// Runs the turns of the session, closes its journal and ends everything that still runs.
-async fn run_to_end(
+async fn run_turns_and_close(
     assembled: AssembledSession,
     screen: SessionScreen,
     dirs: UserDirs,
     (prompt, images): (Option<String>, Vec<OutputImage>),
-) -> Result<ExitCode, OperationFault> {
-    let AssembledSession { recorder, toolgate, servers, session, agents, .. } = assembled;
-    let SessionScreen { view, terminal, user_questions, is_interactive } = screen;
+) -> Result<ReplEnd, OperationFault> {
+    let AssembledSession { id, recorder, toolgate, servers, session, agents, settings, .. } = assembled;
+    let SessionScreen { view, terminal, user_questions, is_interactive, can_go_on } = screen;
     let Some(session) = session else {
         return Err(OperationFault::failed("a session without its model; this is a bug"));
     };
     let signals = watch_signals(session.handle())?;
-    let lines = is_interactive.then(|| TypedLines::spawn_reader(&view, session.handle())).transpose()?;
+    let editor = || {
+        let cwd = &toolgate.router().working_dir().cwd;
+        PromptEditor::new(PromptHistory::open(dirs.state.as_deref(), cwd), PromptCompleter::new(cwd.clone()))
+    };
+    let lines =
+        is_interactive.then(|| TypedLines::spawn_reader(&view, session.handle(), editor())).transpose()?;
     let mut repl = ReplSession {
         session,
         view: Arc::clone(&view),
@@ -144,6 +271,8 @@ async fn run_to_end(
         user_questions,
         toolgate: &toolgate,
         dirs,
+        recorder: &recorder,
+        settings,
         last_turn_end: "done",
         is_in_turn: watch::Sender::new(false),
     };
@@ -158,19 +287,34 @@ async fn run_to_end(
                     _ = &mut turns => {}
                     () = wait_for_turn_end(is_in_turn) => {}
                 }
-                (Ok(ExitCode::from(code)), Some("stopped"))
+                (Ok(ReplEnd::Exit(ExitCode::from(code))), Some("stopped"))
             }
         }
     };
     let why = stopped.unwrap_or(repl.last_turn_end);
     drop(repl);
     view.release_screen();
+    if can_go_on {
+        view.on_session_end(id.as_str());
+    }
     session::close_journal(&recorder, why).map_err(session::journal_fault)?;
     tokio::join!(
         report::otlp::report_session(recorder.path()),
         AssembledSession::shut_down(&toolgate, servers, agents)
     );
     ended
+}
+
+/// Describes what the session may do.
+fn describe_rights(toolgate: &runtime::Toolgate) -> String {
+    let gate = toolgate.router().gate();
+    let may = match gate.sandbox() {
+        SandboxPolicy::ReadOnly => "reads files only",
+        SandboxPolicy::WorkspaceWrite => "may change files here",
+        SandboxPolicy::External => "not sandboxed (external)",
+        SandboxPolicy::FullAccess => "not sandboxed",
+    };
+    format!("{may} · approval {}", gate.approval().as_str())
 }
 
 fn choose_view(to_programs: bool) -> Arc<dyn SessionView> {
@@ -180,18 +324,17 @@ fn choose_view(to_programs: bool) -> Arc<dyn SessionView> {
 /// Creates the factory of subagent sessions.
 fn build_subagents(
     args: &RunArgs,
-    dirs: &UserDirs,
+    inputs: &RunInputs,
     chosen: &ChosenModel,
-    approver: Option<Arc<dyn Approver>>,
     processes: &runtime::SharedProcesses,
 ) -> Arc<SubagentSessions> {
     Arc::new(SubagentSessions {
         place: args.place.clone(),
-        dirs: dirs.clone(),
+        dirs: inputs.dirs.clone(),
         chosen: chosen.clone(),
         limits: args.model.limits(),
         instructions: None,
-        approver,
+        approver: inputs.approver.clone(),
         allowed_tools: None,
         sources: Vec::new(),
         processes: Arc::new(processes.with_own_sessions()),

@@ -4,13 +4,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::{AgentSession, TurnEnd};
+use agent::{AgentSession, JournalRecorder, TurnEnd};
+use journal::SessionSettings;
 use runtime::{OutputImage, Toolgate};
 use tokio::sync::watch;
 
 use super::SessionView;
 use super::line_editor::{TypedInput, TypedLines};
-use super::slash_commands::SlashCommands;
+use super::slash_commands::{AfterCommand, SlashCommands};
 use super::user_questions::UserQuestions;
 use crate::exit_status::INTERRUPTED;
 use crate::terminal_approver::TerminalApprover;
@@ -22,6 +23,15 @@ const OUT_OF_ROUNDS_STATUS: u8 = 3;
 /// Interval of the view's ticks.
 const TICK_INTERVAL: Duration = Duration::from_millis(100);
 
+/// The end of the read-eval loop.
+#[derive(Debug)]
+pub(super) enum ReplEnd {
+    /// The program ends with this status.
+    Exit(ExitCode),
+    /// The user wants a new session.
+    NewSession,
+}
+
 /// A session with its user.
 pub(super) struct ReplSession<'a> {
     pub(super) session: AgentSession,
@@ -32,6 +42,8 @@ pub(super) struct ReplSession<'a> {
     pub(super) user_questions: Arc<UserQuestions>,
     pub(super) toolgate: &'a Toolgate,
     pub(super) dirs: UserDirs,
+    pub(super) recorder: &'a JournalRecorder,
+    pub(super) settings: SessionSettings,
     /// The end of the last turn, in a word.
     pub(super) last_turn_end: &'static str,
     /// True while a turn runs.
@@ -44,9 +56,9 @@ impl ReplSession<'_> {
         &mut self,
         prompt: Option<String>,
         mut images: Vec<OutputImage>,
-    ) -> Result<ExitCode, OperationFault> {
+    ) -> Result<ReplEnd, OperationFault> {
         if let Some(prompt) = prompt {
-            return self.run_turn(&prompt, images).await.map(|ended| exit_code(&ended));
+            return self.run_turn(&prompt, images).await.map(|ended| ReplEnd::Exit(exit_code(&ended)));
         }
         // ends: when the input ends
         loop {
@@ -55,17 +67,15 @@ impl ReplSession<'_> {
                 Some(lines) => lines.next().await,
                 None => None,
             };
-            let Some(line) = line else { return Ok(ExitCode::SUCCESS) };
+            let Some(line) = line else { return Ok(ReplEnd::Exit(ExitCode::SUCCESS)) };
             match TypedInput::parse(&line) {
                 TypedInput::Nothing => {}
-                TypedInput::Quit => return Ok(ExitCode::SUCCESS),
-                TypedInput::Command(command) => {
-                    let (state, sessions) = (self.dirs.state.as_deref(), self.dirs.sessions.as_deref());
-                    let handle = &self.session.handle();
-                    SlashCommands { toolgate: self.toolgate, state, sessions, handle }
-                        .execute(command)
-                        .await?;
-                }
+                TypedInput::Quit => return Ok(ReplEnd::Exit(ExitCode::SUCCESS)),
+                TypedInput::Command(command, argument) => match self.execute(command, argument).await {
+                    Ok(AfterCommand::Continue) => {}
+                    Ok(AfterCommand::NewSession) => return Ok(ReplEnd::NewSession),
+                    Err(fault) => drop(crate::exit_status::report_fault(&fault)),
+                },
                 TypedInput::Prompt(prompt) => {
                     if let Err(fault) = self.run_turn(prompt, std::mem::take(&mut images)).await {
                         crate::exit_status::report_fault(&fault);
@@ -73,6 +83,13 @@ impl ReplSession<'_> {
                 }
             }
         }
+    }
+
+    async fn execute(&mut self, command: &str, argument: &str) -> Result<AfterCommand, OperationFault> {
+        let (session, view) = (&mut self.session, &*self.view);
+        let (toolgate, dirs, recorder) = (self.toolgate, &self.dirs, self.recorder);
+        let settings = &mut self.settings;
+        SlashCommands { toolgate, dirs, session, view, recorder, settings }.execute(command, argument).await
     }
 
     async fn run_turn(&mut self, prompt: &str, images: Vec<OutputImage>) -> Result<TurnEnd, OperationFault> {

@@ -1,24 +1,36 @@
 //! Slash commands of `toolgate run`: input between turns that is not for the model.
 
-use std::path::Path;
-
-use agent::SessionHandle;
+use agent::{AgentSession, JournalRecorder};
+use journal::{JournalEntry, SessionSettings};
 use runtime::{Toolgate, json};
 
-use config::OperationFault;
+use super::SessionView;
+use config::{OperationFault, UserDirs};
 use report::replay::{reverse_diff, split_undoable};
+use session::choose_model::reasoning_mode;
 use session::turn_diff_store;
 
-/// The help text.
-const HELP: &str = "\
-/tools     the tools that the model has
-/policy    what commands may do, and when you are asked
-/diff      what the last turn changed
-/undo      takes back what the last turn changed
-/sessions  your newest sessions; `toolgate run --resume ID` goes on with one
-/help      this
-/quit      the end; so is Ctrl-D
-Type while it works to add to what you asked. Ctrl-C stops the turn; twice ends the program.";
+/// The commands and their help.
+pub(super) const COMMANDS: &[(&str, &str)] = &[
+    ("clear", "clears the screen"),
+    ("diff", "what the last turn changed"),
+    ("help", "this"),
+    ("model", "the model; `/model NAME` changes it"),
+    ("new", "begins a new session"),
+    ("output", "all that the last command printed"),
+    ("policy", "what commands may do, and when you are asked"),
+    ("ps", "the processes that run in the background"),
+    ("quit", "the end; so is Ctrl-D"),
+    ("sessions", "your newest sessions"),
+    ("status", "this session: model, directory, rights, journal"),
+    ("tools", "the tools that the model has"),
+    ("undo", "takes back what the last turn changed"),
+];
+
+/// The help about keys.
+const KEYS: &str = "\
+Alt-Enter or \\ at the end begins a new line; Up, Down and Ctrl-R find earlier prompts; Tab completes.
+Type while it works to add to what you asked. Esc or Ctrl-C stops the turn; Ctrl-C twice ends the program.";
 
 /// Number of sessions that are listed.
 const MAX_LISTED_SESSIONS: usize = 10;
@@ -26,43 +38,99 @@ const MAX_LISTED_SESSIONS: usize = 10;
 /// The session that slash commands act on.
 pub(super) struct SlashCommands<'a> {
     pub(super) toolgate: &'a Toolgate,
-    pub(super) state: Option<&'a Path>,
-    pub(super) sessions: Option<&'a Path>,
-    pub(super) handle: &'a SessionHandle,
+    pub(super) dirs: &'a UserDirs,
+    pub(super) session: &'a mut AgentSession,
+    pub(super) view: &'a dyn SessionView,
+    pub(super) recorder: &'a JournalRecorder,
+    /// The settings in the journal.
+    pub(super) settings: &'a mut SessionSettings,
+}
+
+/// The way a session continues after a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AfterCommand {
+    Continue,
+    /// This session ends, and a new one begins.
+    NewSession,
 }
 
 impl SlashCommands<'_> {
-    /// Executes a command.
-    pub(super) async fn execute(&self, command: &str) -> Result<(), OperationFault> {
+    /// Executes a command with its argument, which may be empty.
+    pub(super) async fn execute(
+        &mut self,
+        command: &str,
+        argument: &str,
+    ) -> Result<AfterCommand, OperationFault> {
         match command {
-            "help" => terminal::print_text(HELP)?,
+            "help" => terminal::print_text(&help())?,
+            "clear" => terminal::print_styled("\x1b[H\x1b[2J\x1b[3J")?,
+            "new" => return Ok(AfterCommand::NewSession),
+            "model" => self.choose_model(argument)?,
+            "output" => match self.view.last_output() {
+                Some((title, output)) => terminal::print_text(&format!("{title}\n{output}"))?,
+                None => terminal::print_text("no command has run yet")?,
+            },
+            "ps" => {
+                let running = self.toolgate.call("list_sessions", json!({})).await;
+                terminal::print_text(&running.joined_text())?;
+            }
+            "status" => terminal::print_text(&self.describe_status())?,
             "tools" => {
                 terminal::print_text(&self.toolgate.router().registry().offered_names().join("\n"))?;
             }
             "policy" => terminal::print_text(&self.describe_policy())?,
-            "diff" => {
-                terminal::print_text(self.last_diff()?.as_deref().unwrap_or("nothing was changed"))?;
-            }
+            "diff" => match self.last_diff()? {
+                Some(diff) => terminal::print_diff(&diff)?,
+                None => terminal::print_text("nothing was changed")?,
+            },
             "undo" => self.undo_last_turn().await?,
             "sessions" => self.list_sessions()?,
-            other => terminal::print_hint(&format!("there is no /{other}; /help shows what there is")),
+            other => terminal::print_hint(&unknown_command(other)),
         }
-        Ok(())
+        Ok(AfterCommand::Continue)
     }
 
-    fn describe_policy(&self) -> String {
+    /// Shows the model's name, or sets it for the next requests.
+    fn choose_model(&mut self, name: &str) -> Result<(), OperationFault> {
+        if name.is_empty() {
+            return Ok(terminal::print_text(self.session.model_name())?);
+        }
+        (self.settings.model, self.settings.resumed) = (name.to_owned(), true);
+        let entry = JournalEntry::Session(self.settings.clone());
+        self.recorder.write(&entry).map_err(session::journal_fault)?;
+        self.session.set_model(name.to_owned(), reasoning_mode(name));
+        Ok(terminal::print_text(&format!("from now on: {name}"))?)
+    }
+
+    fn describe_status(&self) -> String {
+        let journal = self.recorder.path();
+        let id = journal.file_stem().unwrap_or_default().to_string_lossy();
+        format!(
+            "session    {id}\nmodel      {}\n{}\njournal    {}",
+            self.session.model_name(),
+            self.describe_rights(),
+            journal.display()
+        )
+    }
+
+    fn describe_rights(&self) -> String {
         let gate = self.toolgate.router().gate();
         let cwd = self.toolgate.router().working_dir().cwd.display().to_string();
         format!(
-            "directory  {cwd}\nsandbox    {}\napproval   {}\n`toolgate config` says where that comes from, `toolgate policy explain -- CMD` what would be decided",
+            "directory  {cwd}\nsandbox    {}\napproval   {}",
             gate.sandbox().as_str(),
             gate.approval().as_str()
         )
     }
 
+    fn describe_policy(&self) -> String {
+        let more = "`toolgate config` says where that comes from, `toolgate policy explain -- CMD` what would be decided";
+        format!("{}\n{more}", self.describe_rights())
+    }
+
     /// Returns the diff of the last turn, if it changed anything.
     fn last_diff(&self) -> Result<Option<String>, OperationFault> {
-        let Some(state) = self.state else { return Ok(None) };
+        let Some(state) = self.dirs.state.as_deref() else { return Ok(None) };
         let last = turn_diff_store::last_diff(state, &self.toolgate.router().working_dir().cwd)?;
         Ok(last.filter(|diff| !diff.is_empty()))
     }
@@ -85,20 +153,21 @@ impl SlashCommands<'_> {
             terminal::print_hint(&format!("not undone, since they are not text files: {left}"));
         }
         if output.success {
-            if let Some(state) = self.state {
+            if let Some(state) = &self.dirs.state {
                 turn_diff_store::save_diff(state, &self.toolgate.router().working_dir().cwd, "");
             }
             let note = match left.is_empty() {
                 true => "(I have undone all file changes of your last turn.)".to_owned(),
                 false => format!("(I have undone the file changes of your last turn, except for {left}.)"),
             };
-            self.handle.steer(note).map_err(session::journal_fault)?;
+            self.session.handle().steer(note).map_err(session::journal_fault)?;
         }
         Ok(())
     }
 
     fn list_sessions(&self) -> Result<(), OperationFault> {
-        let listed = self.sessions.map(|sessions| journal::list_sessions(sessions, MAX_LISTED_SESSIONS));
+        let sessions = self.dirs.sessions.as_deref();
+        let listed = sessions.map(|sessions| journal::list_sessions(sessions, MAX_LISTED_SESSIONS));
         let listed = listed
             .transpose()
             .map_err(|fault| OperationFault::failed(fault.to_string()))?
@@ -107,6 +176,20 @@ impl SlashCommands<'_> {
             let about: String = session.first_prompt.chars().take(60).collect();
             terminal::print_text(&format!("{}  {} calls  {about}", session.id, session.calls))?;
         }
+        terminal::print_hint("`toolgate run --resume ID` goes on with one");
         Ok(())
+    }
+}
+
+fn help() -> String {
+    let commands = COMMANDS.iter().map(|(name, about)| format!("/{name:<9} {about}\n"));
+    format!("{}{KEYS}", commands.collect::<String>())
+}
+
+fn unknown_command(name: &str) -> String {
+    let near = COMMANDS.iter().map(|(known, _)| *known).find(|known| known.starts_with(name));
+    match near {
+        Some(near) => format!("there is no /{name}; did you mean /{near}?"),
+        None => format!("there is no /{name}; /help shows what there is"),
     }
 }

@@ -2,17 +2,21 @@
 //!
 //! They are redrawn in place.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use session::approval::ScreenSize;
-use terminal::{FAINT, NAME, escape_invisible, to_one_line};
+use terminal::{FAINT, NAME, escape_invisible, to_one_line, wrap_words};
 
 /// Maximum number of calls shown, and of output lines of each.
 const MAX_CALLS: usize = 4;
 const MAX_TAIL_LINES: usize = 3;
+/// Maximum rows of typed text, and of the candidates below it.
+const MAX_TYPED_ROWS: usize = 10;
+const MAX_CANDIDATE_ROWS: usize = 3;
+/// Width of the mark before typed text.
+const INPUT_MARK_WIDTH: usize = 2;
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const SPINNER_FRAME_MILLIS: u128 = 100;
 
@@ -26,17 +30,35 @@ pub(super) struct BusyStatus<'a> {
 
 /// The content of the status lines.
 pub(super) struct StatusView<'a> {
-    /// The text of the unfinished line.
-    pub(super) partial_line: &'a str,
+    /// The unfinished text.
+    pub(super) partial_text: &'a str,
     pub(super) busy: Vec<BusyStatus<'a>>,
     /// The typed input, if the user can type.
-    pub(super) typed: Option<&'a str>,
+    pub(super) typed: Option<TypedText<'a>>,
+}
+
+/// Typed text, with its cursor and the candidates of a completion.
+#[derive(Clone, Copy)]
+pub(super) struct TypedText<'a> {
+    pub(super) text: &'a str,
+    /// Position of the cursor in bytes.
+    pub(super) cursor: usize,
+    pub(super) candidates: &'a [String],
+}
+
+/// Rendered status lines.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct StatusFrame {
+    lines: Vec<String>,
+    /// Line and column of the cursor; `None` for the end of the last line.
+    cursor: Option<(usize, usize)>,
 }
 
 impl StatusView<'_> {
-    /// Returns the lines, none wider than `size` and at most as many as fit.
-    pub(super) fn lines(&self, size: ScreenSize) -> Vec<String> {
+    /// Renders the lines, none wider than `size` and at most as many as fit.
+    pub(super) fn render(&self, size: ScreenSize) -> StatusFrame {
         let width = size.width.saturating_sub(1).max(8);
+        let room = size.height.saturating_sub(1).max(1);
         let mut below = Vec::new();
         for busy in self.busy.iter().take(MAX_CALLS) {
             below.extend(busy.lines(width));
@@ -44,15 +66,61 @@ impl StatusView<'_> {
         if self.busy.len() > MAX_CALLS {
             below.push(format!("{FAINT}  and {} more{FAINT:#}", self.busy.len() - MAX_CALLS));
         }
-        if let Some(typed) = self.typed {
-            let shown = truncate_start(&typed.replace('\n', "⏎"), width - 2);
-            below.push(format!("{NAME}›{NAME:#} {shown}"));
+        let typed = self.typed.map(|typed| typed.render(width, room.min(MAX_TYPED_ROWS)));
+        let typed_rows = typed.as_ref().map_or(0, |typed| typed.lines.len());
+        below.drain(..(below.len() + typed_rows).saturating_sub(room).min(below.len()));
+        let partial_rows: Vec<String> = match self.partial_text.trim_end() {
+            "" => Vec::new(),
+            text => text.lines().flat_map(|line| wrap_words(&escape_invisible(line), width)).collect(),
+        };
+        let from = partial_rows.len().saturating_sub(room - below.len() - typed_rows);
+        let mut lines: Vec<String> = partial_rows[from..].iter().cloned().chain(below).collect();
+        let above = lines.len();
+        let cursor = typed.as_ref().and_then(|typed| typed.cursor).map(|(row, column)| (above + row, column));
+        lines.extend(typed.into_iter().flat_map(|typed| typed.lines));
+        StatusFrame { lines, cursor }
+    }
+}
+
+impl TypedText<'_> {
+    /// Renders the text in at most `max_rows` rows around the cursor.
+    fn render(&self, width: usize, max_rows: usize) -> StatusFrame {
+        let room = width.saturating_sub(INPUT_MARK_WIDTH).max(1);
+        let (mut rows, mut column, mut cursor) = (vec![String::new()], 0, (0, 0));
+        for (at, letter) in self.text.char_indices() {
+            if at == self.cursor {
+                cursor = (rows.len() - 1, column);
+            }
+            let shown = match letter {
+                '\n' => {
+                    rows.push(String::new());
+                    column = 0;
+                    continue;
+                }
+                '\t' => "    ".into(),
+                letter => escape_invisible(letter.encode_utf8(&mut [0; 4])).into_owned(),
+            };
+            if column + shown.width() > room {
+                rows.push(String::new());
+                column = 0;
+            }
+            column += shown.width();
+            if let Some(row) = rows.last_mut() {
+                row.push_str(&shown);
+            }
         }
-        let room = size.height.saturating_sub(1).max(1);
-        below.drain(..below.len().saturating_sub(room));
-        let partial_rows = wrap_rows(&escape_invisible(self.partial_line), width);
-        let from = partial_rows.len().saturating_sub(room - below.len());
-        partial_rows[from..].iter().cloned().chain(below).collect()
+        if self.cursor >= self.text.len() {
+            cursor = (rows.len() - 1, column);
+        }
+        let last = (cursor.0 + 1).max(max_rows.min(rows.len()));
+        let first = last.saturating_sub(max_rows);
+        let mark = |row: usize| if row == 0 { format!("{NAME}›{NAME:#} ") } else { "  ".to_owned() };
+        let mut lines: Vec<String> = (first..last).map(|row| format!("{}{}", mark(row), rows[row])).collect();
+        let spare = max_rows.saturating_sub(lines.len()).min(MAX_CANDIDATE_ROWS);
+        let candidates = self.candidates.join("  ");
+        let candidates = wrap_words(&escape_invisible(&candidates), room).into_iter().take(spare);
+        lines.extend(candidates.filter(|row| !row.is_empty()).map(|row| format!("  {FAINT}{row}{FAINT:#}")));
+        StatusFrame { lines, cursor: Some((cursor.0 - first, cursor.1 + INPUT_MARK_WIDTH)) }
     }
 }
 
@@ -82,76 +150,67 @@ pub(super) fn truncate_to_width(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
-    wrap_rows(text, width.saturating_sub(1).max(1)).into_iter().next().unwrap_or_default() + "…"
-}
-
-/// Truncates `text` to `width` columns, keeping its end.
-fn truncate_start(text: &str, width: usize) -> String {
-    let shown = escape_invisible(text);
     let mut room = width.saturating_sub(1);
-    let cut = shown.char_indices().rev().find(|(_, letter)| {
-        let wide = letter.width().unwrap_or(0);
-        let full = wide > room;
-        room = room.saturating_sub(wide);
-        full
-    });
-    match cut {
-        Some((at, letter)) => format!("…{}", &shown[at + letter.len_utf8()..]),
-        None => shown.into_owned(),
-    }
-}
-
-/// Wraps `text` into rows of `width` columns.
-fn wrap_rows(text: &str, width: usize) -> Vec<String> {
-    let (mut rows, mut row, mut taken) = (Vec::new(), String::new(), 0);
-    for letter in text.chars().map(|letter| if letter == '\t' { ' ' } else { letter }) {
-        let wide = letter.width().unwrap_or(0);
-        if taken + wide > width {
-            rows.push(std::mem::take(&mut row));
-            taken = 0;
-        }
-        row.push(letter);
-        taken += wide;
-    }
-    if !row.is_empty() {
-        rows.push(row);
-    }
-    rows
+    let fits = |letter: &char| {
+        let needed = letter.width().unwrap_or(0);
+        let fits = needed <= room;
+        room = room.saturating_sub(needed);
+        fits
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
 }
 
 /// The status lines on the screen, remembered so that they can be overwritten.
 #[derive(Default)]
 pub(super) struct StatusLines {
-    lines: Vec<String>,
+    shown: StatusFrame,
 }
 
 impl StatusLines {
     /// Returns the escape sequence that erases the lines and leaves the cursor at the start of the first.
     pub(super) fn erase_sequence(&mut self, size: ScreenSize) -> String {
-        if self.lines.is_empty() {
+        let StatusFrame { lines, cursor } = std::mem::take(&mut self.shown);
+        if lines.is_empty() {
             return String::new();
         }
         // On a screen that became narrower, a line covers several rows.
-        let high = |line: &String| {
+        let height = |line: &String| {
             anstream::adapter::strip_str(line).to_string().width().max(1).div_ceil(size.width)
         };
-        let up: usize = self.lines.iter().map(high).sum::<usize>() - 1;
-        self.lines.clear();
+        let up = match cursor {
+            Some((row, column)) => {
+                lines.iter().take(row).map(height).sum::<usize>() + column / size.width.max(1)
+            }
+            None => lines.iter().map(height).sum::<usize>() - 1,
+        };
         match up {
             0 => "\r\x1b[J".to_owned(),
             up => format!("\r\x1b[{up}A\x1b[J"),
         }
     }
 
-    /// Returns the text that replaces the lines with `lines`, or `None` if they are unchanged.
-    pub(super) fn redraw_sequence(&mut self, lines: Vec<String>, size: ScreenSize) -> Option<String> {
-        if lines == self.lines {
+    /// Returns the text that replaces the lines with `frame`, or `None` if they are unchanged.
+    pub(super) fn redraw_sequence(&mut self, frame: StatusFrame, size: ScreenSize) -> Option<String> {
+        if frame == self.shown {
             return None;
         }
         let mut text = self.erase_sequence(size);
-        let _infallible = write!(text, "{}", lines.join("\n"));
-        self.lines = lines;
+        text.push_str(&frame.lines.join("\n"));
+        if let Some((row, column)) = frame.cursor {
+            let up = frame.lines.len() - 1 - row;
+            text.push_str(&if up == 0 { "\r".to_owned() } else { format!("\r\x1b[{up}A") });
+            text.push_str(&if column == 0 { String::new() } else { format!("\x1b[{column}C") });
+        }
+        self.shown = frame;
         Some(text)
+    }
+}
+
+impl StatusFrame {
+    /// Returns the frame without styles.
+    pub(super) fn without_styles(mut self) -> Self {
+        self.lines = self.lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect();
+        self
     }
 }
 
@@ -162,10 +221,14 @@ mod tests {
     use super::*;
 
     fn render_plain(view: &StatusView<'_>, width: usize, height: usize) -> String {
-        let lines = view.lines(ScreenSize { width, height });
-        let text = anstream::adapter::strip_str(&lines.join("\n")).to_string();
-        assert!(text.lines().all(|line| line.width() < width), "{text}");
-        text
+        let frame = view.render(ScreenSize { width, height }).without_styles();
+        assert!(frame.lines.iter().all(|line| line.width() < width), "{frame:?}");
+        assert!(frame.lines.len() < height, "{frame:?}");
+        frame.lines.join("\n")
+    }
+
+    fn typed(text: &str) -> Option<TypedText<'_>> {
+        Some(TypedText { text, cursor: text.len(), candidates: &[] })
     }
 
     #[test]
@@ -176,7 +239,7 @@ mod tests {
             elapsed: Duration::from_secs(3),
             tail,
         };
-        let view = StatusView { partial_line: "Let me see", busy: vec![busy], typed: Some("wait") };
+        let view = StatusView { partial_text: "Let me see", busy: vec![busy], typed: typed("wait") };
         assert_snapshot!(render_plain(&view, 40, 10), @r"
         Let me see
         ⠋ exec_command cargo… 3 s, Esc stops it
@@ -194,36 +257,78 @@ mod tests {
     #[test]
     fn long_text_is_shown_by_its_end() {
         let view = StatusView {
-            partial_line: &"abcdefg ".repeat(10),
+            partial_text: &"abcdefg ".repeat(10),
             busy: vec![],
-            typed: Some("0123456789 0123456789"),
+            typed: typed("0123456789 0123456789"),
         };
         assert_snapshot!(render_plain(&view, 17, 4), @"
-        abcdefg abcdefg 
-        abcdefg abcdefg 
-        › …89 0123456789
+        abcdefg abcdefg
+        › 0123456789 012
+          3456789
         ");
         let wide = StatusView {
-            partial_line: "漢字漢字漢字漢字漢字",
+            partial_text: "漢字漢字漢字漢字漢字",
             busy: vec![],
-            typed: Some("漢字漢字漢字漢字"),
+            typed: typed("漢字漢字漢字漢字"),
         };
         assert_snapshot!(render_plain(&wide, 12, 9), @"
         漢字漢字漢
         字漢字漢字
-        › …漢字漢字
+        › 漢字漢字
+          漢字漢字
         ");
+    }
+
+    #[test]
+    fn typed_text_is_shown_around_its_cursor() {
+        let text = "first line\nsecond one\nthird";
+        let candidates = ["src/".to_owned(), "README.md".to_owned()];
+        let view = |cursor| StatusView {
+            partial_text: "",
+            busy: vec![],
+            typed: Some(TypedText { text, cursor, candidates: &candidates }),
+        };
+        let size = |height| ScreenSize { width: 20, height };
+        assert_snapshot!(render_plain(&view(0), 20, 10), @r"
+        › first line
+          second one
+          third
+          src/  README.md
+        ");
+        for (cursor, height, expected) in [
+            (0, 10, (0, 2)),
+            (11, 10, (1, 2)),
+            (14, 10, (1, 5)),
+            (text.len(), 10, (2, 7)),
+            (text.len(), 3, (1, 7)),
+        ] {
+            assert_eq!(view(cursor).render(size(height)).cursor, Some(expected), "{cursor}");
+        }
+    }
+
+    #[test]
+    fn the_cursor_stands_in_the_typed_text() {
+        let mut status = StatusLines::default();
+        let size = ScreenSize { width: 40, height: 9 };
+        let view = |cursor| StatusView {
+            partial_text: "said",
+            busy: vec![],
+            typed: Some(TypedText { text: "ab\nc", cursor, candidates: &[] }),
+        };
+        let frame = view(1).render(size).without_styles();
+        assert_eq!(status.redraw_sequence(frame, size).unwrap(), "said\n› ab\n  c\r\x1b[1A\x1b[3C");
+        assert_eq!(status.erase_sequence(size), "\r\x1b[1A\x1b[J");
+        status.redraw_sequence(view(4).render(size).without_styles(), size);
+        assert_eq!(status.erase_sequence(size), "\r\x1b[2A\x1b[J");
     }
 
     #[test]
     fn status_lines_are_erased_after_the_screen_became_narrower() {
         let mut foot = StatusLines::default();
         let (wide, narrow) = (ScreenSize { width: 40, height: 9 }, ScreenSize { width: 10, height: 9 });
-        assert_eq!(
-            foot.redraw_sequence(vec!["a".repeat(30), "b".to_owned()], wide).unwrap(),
-            format!("{}\nb", "a".repeat(30))
-        );
-        assert_eq!(foot.redraw_sequence(vec!["a".repeat(30), "b".to_owned()], wide), None);
+        let frame = || StatusFrame { lines: vec!["a".repeat(30), "b".to_owned()], cursor: None };
+        assert_eq!(foot.redraw_sequence(frame(), wide).unwrap(), format!("{}\nb", "a".repeat(30)));
+        assert_eq!(foot.redraw_sequence(frame(), wide), None);
         assert_eq!(foot.erase_sequence(narrow), "\r\x1b[3A\x1b[J");
         assert_eq!(foot.erase_sequence(narrow), "");
     }

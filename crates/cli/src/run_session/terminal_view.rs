@@ -1,31 +1,29 @@
 //! Shows a run to people on a terminal.
 //!
-//! The model's text goes to standard output, one line per call to standard error. On a terminal, status lines
-//! follow below.
+//! The model's text goes to standard output, rendered as Markdown if that is a terminal. Lines about calls go to
+//! standard error. On a terminal, status lines follow below.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use agent::{SessionEvent, SessionObserver, TurnEnd};
-use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
-use anstyle::{AnsiColor, Style};
 use parking_lot::Mutex;
 use runtime::{CallEvent, CallId, CallObserver, PlanStep, StepStatus, ToolCall, ToolNotice, ToolOutput};
-use unicode_width::UnicodeWidthStr;
 
-use super::SessionView;
-use super::status_lines::{BusyStatus, StatusLines, StatusView, truncate_to_width};
+use super::call_lines::{BAD, GOOD, MARK, answer_lines, command_output, format_duration};
+use super::prompt_editor::PromptEditor;
+use super::status_lines::{BusyStatus, StatusLines, StatusView, TypedText};
+use super::turn_totals::TurnTotals;
+use super::{SessionStart, SessionView};
 use session::approval::ScreenSize;
 use session::call_title::title;
-use terminal::{FAINT, NAME, escape_invisible, to_one_line};
+use terminal::{FAINT, MarkdownStream, NAME, escape_invisible, to_one_line, wrap_words};
 
-const GOOD: Style = AnsiColor::Green.on_default();
-const BAD: Style = AnsiColor::Red.on_default();
-const MARK: Style = AnsiColor::Cyan.on_default();
-/// Maximum lines shown of an error, and of a diff.
-const MAX_ERROR_LINES: usize = 6;
+/// Maximum lines shown of a diff.
 const MAX_DIFF_LINES: usize = 60;
+/// Maximum lines of an earlier prompt or answer, when a session is resumed.
+const MAX_RECAP_LINES: usize = 8;
 /// Bytes of a running call's output that are kept.
 const MAX_TAIL_BYTES: usize = 2048;
 /// Minimum time between redraws of unfinished text.
@@ -47,15 +45,22 @@ struct TerminalViewState {
     status_lines: StatusLines,
     /// No question owns the screen.
     owns_screen: bool,
-    /// The unfinished line of text. On a terminal it is part of the status lines until it is complete.
-    partial_line: String,
+    /// The model's text. On a terminal, its unfinished block is part of the status lines.
+    text: MarkdownStream,
+    /// Text without a terminal has an unfinished line.
+    has_open_line: bool,
     /// The running calls, oldest first, and the start of the wait for the model.
     running_calls: Vec<RunningCallStatus>,
     model_wait_start: Option<Instant>,
-    /// The typed input, and true if the user was asked for it.
-    typed: String,
+    /// The typed input, its cursor and candidates, and true if the user was asked for it.
+    typed: (String, usize, Vec<String>),
     is_prompting: bool,
     last_drawn: Option<Instant>,
+    totals: TurnTotals,
+    /// The length of the model's context, in tokens.
+    context: u64,
+    /// The title and output of the last command.
+    last_output: Option<(String, String)>,
 }
 
 /// A running call in the status lines.
@@ -89,14 +94,19 @@ impl TerminalView {
             busy.push(BusyStatus { label: "the model", elapsed: since.elapsed(), tail: "" });
         }
         busy.retain(|busy| busy.elapsed >= SHOW_BUSY_AFTER);
-        let typed = (state.is_prompting || !state.typed.is_empty()).then_some(state.typed.as_str());
-        let partial_line = if self.stdout_is_terminal { state.partial_line.as_str() } else { "" };
-        let mut lines = StatusView { partial_line, busy, typed }.lines(screen_size());
+        let (text, cursor, candidates) = &state.typed;
+        let typed = (state.is_prompting || !text.is_empty()).then_some(TypedText {
+            text,
+            cursor: *cursor,
+            candidates,
+        });
+        let partial_text = if self.stdout_is_terminal { state.text.pending() } else { String::new() };
+        let mut frame = StatusView { partial_text: &partial_text, busy, typed }.render(screen_size());
         if AutoStream::choice(&std::io::stderr()) == ColorChoice::Never {
-            lines = lines.iter().map(|line| strip_str(line).to_string()).collect();
+            frame = frame.without_styles();
         }
         state.last_drawn = Some(Instant::now());
-        if let Some(text) = state.status_lines.redraw_sequence(lines, screen_size()) {
+        if let Some(text) = state.status_lines.redraw_sequence(frame, screen_size()) {
             write_to_screen(&text);
         }
     }
@@ -108,36 +118,29 @@ impl TerminalView {
         self.draw(state);
     }
 
-    /// Erases the status lines, and ends the unfinished line of text.
+    /// Erases the status lines, and ends the unfinished text.
     fn clear(&self, state: &mut TerminalViewState) {
         write_to_screen(&state.status_lines.erase_sequence(screen_size()));
-        if !state.partial_line.is_empty() {
-            let partial_line = std::mem::take(&mut state.partial_line);
-            let shown =
-                if self.stdout_is_terminal { escape_invisible(&partial_line) + "\n" } else { "\n".into() };
-            let _nobody_reads = std::io::stdout().lock().write_all(shown.as_bytes());
+        if self.stdout_is_terminal {
+            let rest = state.text.finish(text_width());
+            write_text(&rest);
+        } else if std::mem::take(&mut state.has_open_line) {
+            write_text("\n");
         }
     }
 
     fn append_text(&self, text: &str) {
         let mut state = self.state.lock();
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        let mut now = if whole > 0 { std::mem::take(&mut state.partial_line) } else { String::new() };
-        state.partial_line.push_str(&text[whole..]);
         if !self.stdout_is_terminal {
-            // The text before it is already printed.
-            text.clone_into(&mut now);
-        } else {
-            now.push_str(&text[..whole]);
+            state.has_open_line = !text.ends_with('\n');
+            return write_text(text);
         }
-        if !now.is_empty() {
+        let finished = state.text.push(text, text_width());
+        if !finished.is_empty() {
             write_to_screen(&state.status_lines.erase_sequence(screen_size()));
-            let shown = if self.stdout_is_terminal { escape_invisible(&now) } else { now.as_str().into() };
-            let mut out = std::io::stdout().lock();
-            let _nobody_reads = out.write_all(shown.as_bytes()).and_then(|()| out.flush());
+            write_text(&finished);
         }
-        if self.stdout_is_terminal
-            && (whole > 0 || state.last_drawn.is_none_or(|drawn| drawn.elapsed() >= MIN_REDRAW_INTERVAL))
+        if !finished.is_empty() || state.last_drawn.is_none_or(|drawn| drawn.elapsed() >= MIN_REDRAW_INTERVAL)
         {
             self.draw(&mut state);
         }
@@ -146,26 +149,12 @@ impl TerminalView {
     fn print_answer(&self, call: &ToolCall, output: &ToolOutput) {
         let mut state = self.state.lock();
         state.running_calls.retain(|run| run.id != call.id.as_str());
-        let took = output
-            .facts
-            .duration
-            .map(|took| format!(" {FAINT}{}{FAINT:#}", format_duration(took)))
-            .unwrap_or_default();
-        let (style, sign) = if output.success { (GOOD, '✓') } else { (BAD, '✗') };
-        let held =
-            output.facts.enforcement.as_ref().map(|held| format!(" {FAINT}{}{FAINT:#}", held.as_str()));
-        let facts = format!("{took}{}", held.unwrap_or_default());
-        let room = screen_size().width.saturating_sub(strip_str(&facts).to_string().width() + 3);
-        let title = if self.terminal { truncate_to_width(&title(call), room) } else { title(call) };
-        self.print_line(&mut state, &format!("{style}{sign}{style:#} {title}{facts}"));
-        if !output.success {
-            let text = output.joined_text();
-            let said = text.split_once("\nOutput:\n").map_or(text.as_str(), |(_, said)| said);
-            let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-            for line in &lines[lines.len().saturating_sub(MAX_ERROR_LINES)..] {
-                self.print_line(&mut state, &format!("  {FAINT}│ {}{FAINT:#}", truncate_line(line)));
-            }
+        if let Some(written) = command_output(output) {
+            state.last_output = Some((title(call), written.to_owned()));
         }
+        let width = self.terminal.then(|| screen_size().width);
+        let lines = answer_lines(call, output, width);
+        self.print_line(&mut state, &lines.join("\n"));
     }
 
     fn print_plan(&self, steps: &[PlanStep]) {
@@ -176,10 +165,13 @@ impl TerminalView {
                 StepStatus::InProgress => (MARK, '▸'),
                 StepStatus::Pending => (FAINT, '☐'),
             };
-            self.print_line(
-                &mut state,
-                &format!("  {style}{sign} {}{style:#}", truncate_line(&step.description)),
-            );
+            let description = to_one_line(&step.description);
+            for (number, row) in
+                wrap_words(&description, screen_size().width.saturating_sub(5)).iter().enumerate()
+            {
+                let sign = if number == 0 { sign } else { ' ' };
+                self.print_line(&mut state, &format!("  {style}{sign} {row}{style:#}"));
+            }
         }
     }
 
@@ -235,33 +227,83 @@ fn write_to_screen(text: &str) {
     }
 }
 
+/// Returns the end of an earlier text, faint.
+fn recap(mark: &str, text: &str) -> String {
+    let rows: Vec<String> = text
+        .trim()
+        .lines()
+        .flat_map(|line| wrap_words(&to_one_line(line), text_width().saturating_sub(2)))
+        .collect();
+    let hidden = rows.len().saturating_sub(MAX_RECAP_LINES);
+    let mut shown: Vec<String> = rows[hidden..].iter().map(|row| format!("  {row}")).collect();
+    if hidden > 0 {
+        shown.insert(0, format!("  … {hidden} more lines above"));
+    }
+    let text = shown.join("\n");
+    format!("{FAINT}{mark}{}{FAINT:#}", text.strip_prefix(' ').unwrap_or(&text))
+}
+
+/// Returns the width for the model's text.
+fn text_width() -> usize {
+    screen_size().width.saturating_sub(1)
+}
+
+/// Writes text to standard output, without styles if colours are off.
+fn write_text(text: &str) {
+    let mut out = anstream::stdout().lock();
+    let _nobody_reads = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
 /// Truncates a line to 160 characters.
 fn truncate_line(line: &str) -> String {
     let line: String = line.chars().take(160).collect();
     to_one_line(&line)
 }
 
-/// Formats a short duration.
-fn format_duration(time: Duration) -> String {
-    match time.as_millis() {
-        millis @ 0..1000 => format!("{millis} ms"),
-        _ => format!("{:.1} s", time.as_secs_f64()),
-    }
-}
-
 impl SessionView for TerminalView {
-    fn on_session_start(&self, session: &str, _: &str, model: &str, resumed: bool) {
-        let again = if resumed { "goes on" } else { "begins" };
-        self.print_line(
-            &mut self.state.lock(),
-            &format!("{FAINT}session {session} {again}, model {}{FAINT:#}", to_one_line(model)),
-        );
+    fn on_session_start(&self, start: &SessionStart<'_>) {
+        let mut state = self.state.lock();
+        state.context = start.context;
+        let again = if start.resumed { "goes on" } else { "begins" };
+        let lines = [
+            format!("session {} {again}", start.id),
+            format!("model {} · {}", to_one_line(start.model), start.rights),
+        ];
+        for row in lines.iter().flat_map(|line| wrap_words(line, text_width())) {
+            self.print_line(&mut state, &format!("{FAINT}{row}{FAINT:#}"));
+        }
+        if let Some(directory) = start.other_directory {
+            self.print_line(
+                &mut state,
+                &format!(
+                    "{FAINT}it worked in {} before; here it gets the rights of your configuration{FAINT:#}",
+                    to_one_line(directory)
+                ),
+            );
+        }
+        if let Some((prompt, said)) = start.last_exchange.filter(|_| self.terminal) {
+            self.print_line(&mut state, &recap("›", prompt));
+            if !said.is_empty() {
+                self.print_line(&mut state, &recap(" ", said));
+            }
+        }
+    }
+
+    fn on_session_end(&self, id: &str) {
+        if self.terminal {
+            let line = format!("{FAINT}to go on: toolgate run --resume {id}{FAINT:#}");
+            self.print_line(&mut self.state.lock(), &line);
+        }
     }
 
     fn on_turn_end(&self, ended: &Result<TurnEnd, String>) {
         let mut state = self.state.lock();
         (state.model_wait_start, state.running_calls) = (None, Vec::new());
         self.clear(&mut state);
+        let context = state.context;
+        if let Some(totals) = state.totals.finish(context).filter(|_| self.terminal) {
+            self.print_line(&mut state, &format!("{FAINT}· {totals}{FAINT:#}"));
+        }
         let message = match ended {
             Ok(TurnEnd::Done) => return,
             Ok(TurnEnd::CutShort { why }) => {
@@ -297,16 +339,20 @@ impl SessionView for TerminalView {
         self.draw(&mut state);
     }
 
-    fn show_input(&self, line: &str) {
+    fn show_input(&self, editor: &PromptEditor) {
         let mut state = self.state.lock();
-        line.clone_into(&mut state.typed);
+        state.typed = (editor.text().to_owned(), editor.cursor(), editor.candidates().to_vec());
         state.owns_screen = true;
         self.draw(&mut state);
     }
 
+    fn last_output(&self) -> Option<(String, String)> {
+        self.state.lock().last_output.clone()
+    }
+
     fn commit_input(&self, line: &str) {
         let mut state = self.state.lock();
-        state.typed.clear();
+        state.typed = Default::default();
         state.is_prompting = false;
         if !line.trim().is_empty() {
             self.print_line(
@@ -317,15 +363,27 @@ impl SessionView for TerminalView {
     }
 }
 
+impl TerminalView {
+    /// A person is asked, or has answered: that time is not work.
+    fn set_asking(&self, is_asking: bool) {
+        self.state.lock().totals.set_asking(is_asking);
+    }
+}
+
 impl SessionObserver for TerminalView {
     fn on_session_event(&self, seen: SessionEvent<'_>) {
         match seen {
-            SessionEvent::RequestSent { .. } => self.state.lock().model_wait_start = Some(Instant::now()),
+            SessionEvent::RequestSent { .. } => {
+                let mut state = self.state.lock();
+                state.totals.on_request();
+                state.model_wait_start = Some(Instant::now());
+            }
             SessionEvent::Text(text) => self.append_text(text),
             SessionEvent::Thought(_) => {}
             SessionEvent::Called(call) => {
                 let mut state = self.state.lock();
                 state.model_wait_start = None;
+                state.totals.on_call();
                 let (id, since) = (call.id.as_str().to_owned(), Instant::now());
                 state.running_calls.push(RunningCallStatus {
                     id,
@@ -338,7 +396,11 @@ impl SessionObserver for TerminalView {
                 self.print_line(&mut self.state.lock(), &format!("{FAINT}· {}{FAINT:#}", to_one_line(kind)));
             }
             SessionEvent::Answered(call, output) => self.print_answer(call, output),
-            SessionEvent::Responded { .. } => self.state.lock().model_wait_start = None,
+            SessionEvent::Responded { usage, .. } => {
+                let mut state = self.state.lock();
+                state.model_wait_start = None;
+                state.totals.on_response(usage);
+            }
             SessionEvent::Retried { why, pause } => {
                 let text =
                     format!("{FAINT}· {}; again in {}{FAINT:#}", to_one_line(why), format_duration(pause));
@@ -382,10 +444,12 @@ impl CallObserver for TerminalView {
             }
             // The question is about to be drawn on the screen.
             CallEvent::Asked { .. } => {
+                self.set_asking(true);
                 let mut state = self.state.lock();
                 state.owns_screen = false;
                 self.clear(&mut state);
             }
+            CallEvent::Decided { .. } => self.set_asking(false),
             _ => {}
         }
     }

@@ -39,6 +39,7 @@ pub(crate) fn every_entry_kind() -> Vec<JournalEntry> {
             wire: text("responses"),
             sandbox: text("workspace-write"),
             approval: text("on-request"),
+            base_url: None,
             resumed: false,
         }),
         JournalEntry::Prompt { text: text("fix  the\ntests"), images: vec![picture.clone()] },

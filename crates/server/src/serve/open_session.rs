@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agent::{SessionObserver, TurnLimits, UserPrompter};
 use clap::ValueEnum;
-use journal::{JournalEntry, SessionId, SessionSettings, SessionTimeline};
+use journal::{SessionId, SessionSettings, SessionTimeline};
 use parking_lot::Mutex;
 use rpc::protocol as p;
 use rpc::{RpcErrorCode, RpcFault};
@@ -70,20 +70,22 @@ pub(super) fn resume(
     if journal::is_in_use(&file) {
         return Err(RpcErrorCode::InUse.fault(format!("another program has the session `{}`", id.as_str())));
     }
-    let last_settings = timeline.entries().rev().find_map(|entry| match entry {
-        JournalEntry::Session(settings) => Some(settings),
-        _ => None,
-    });
     let (mut start, mut is_known) = (start, true);
-    if let Some(SessionSettings { cwd, model: name, wire, sandbox, approval, .. }) = last_settings {
+    if let Some(SessionSettings { cwd, model: name, wire, sandbox, approval, base_url, .. }) =
+        timeline.last_settings()
+    {
         start.cwd.get_or_insert_with(|| cwd.clone());
         start.sandbox.get_or_insert_with(|| sandbox.clone());
         start.approval.get_or_insert_with(|| approval.clone());
         if start.model.is_none() && !name.is_empty() {
             let wire =
                 Dialect::ALL.into_iter().find(|dialect| dialect.as_str() == wire).map(to_protocol_wire);
-            start.model =
-                Some(p::ModelSelection { name: Some(name.clone()), wire, ..p::ModelSelection::default() });
+            start.model = Some(p::ModelSelection {
+                name: Some(name.clone()),
+                wire,
+                base_url: base_url.clone(),
+                ..p::ModelSelection::default()
+            });
             is_known = false;
         }
     }

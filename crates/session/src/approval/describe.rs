@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 pub enum PromptScope {
     /// The session ends with this call.
     Call,
-    /// The session continues with other calls.
+    /// A session of this program.
+    Session,
+    /// A session of a server that another program uses.
     Server,
 }
 
@@ -39,8 +41,11 @@ impl ApprovalChoice {
     pub(crate) fn terminal_key(self, scope: PromptScope) -> Option<(char, &'static str)> {
         match self {
             Self::Once => Some(('y', "yes, once")),
-            Self::Session if scope == PromptScope::Call => None,
-            Self::Session => Some(('s', "yes, and exactly this again until the server ends")),
+            Self::Session => match scope {
+                PromptScope::Call => None,
+                PromptScope::Session => Some(('s', "yes, and exactly this again in this session")),
+                PromptScope::Server => Some(('s', "yes, and exactly this again until the server ends")),
+            },
             Self::Always => Some(('a', "yes, always: first shows the rule that would be saved")),
             Self::No => Some(('n', "no")),
             Self::Note => Some(('e', "no, with a note to the model")),

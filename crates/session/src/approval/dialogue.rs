@@ -79,9 +79,9 @@ enum DialogueStage {
 
 impl ApprovalDialogue {
     /// Builds a dialogue about a question of this process.
-    pub fn for_question(question: &ApprovalQuestion, size: ScreenSize) -> Self {
+    pub fn for_question(question: &ApprovalQuestion, size: ScreenSize, scope: PromptScope) -> Self {
         let rule = question.proposal.as_ref().map(|proposal| render::render_rule(proposal, size));
-        Self::new(approval_choices(question), PromptScope::Call, rule, size.width)
+        Self::new(approval_choices(question), scope, rule, size.width)
     }
 
     /// Builds a dialogue about a question that was asked by another process.

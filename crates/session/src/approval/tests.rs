@@ -412,7 +412,7 @@ fn the_page_shows_what_a_person_sees() {
 
 /// Returns the decision for some keys, each typed separately.
 fn answer(question: &ApprovalQuestion, keys: &[&str]) -> Option<ReviewDecision> {
-    let mut dialogue = ApprovalDialogue::for_question(question, SIZE);
+    let mut dialogue = ApprovalDialogue::for_question(question, SIZE, PromptScope::Call);
     keys.iter().find_map(|key| match dialogue.handle_input(key.as_bytes()) {
         DialogueOutcome::Decided(said, _) => {
             Some(said.into_decision(question.proposal.as_ref().map(|proposal| &proposal.rule)))

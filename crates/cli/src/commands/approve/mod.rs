@@ -23,7 +23,7 @@ use server::wait_for_signal;
 use session::approval::{ApprovalDialogue, PromptScope};
 
 pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, OperationFault> {
-    let terminal = TerminalApprover::detect().ok_or_else(|| {
+    let terminal = TerminalApprover::detect(PromptScope::Server).ok_or_else(|| {
         OperationFault::usage("there is no terminal to ask at; run `toolgate approve` in one")
     })?;
     let directories = private_dirs::approval_socket_dirs(&UserDirs::from_env()?);

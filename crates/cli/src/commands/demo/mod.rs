@@ -19,6 +19,7 @@ use config::OperationFault;
 use config::flags::ConfinementArgs;
 use config::{ApprovalMode, ConfinementTier, SandboxMode, UserDirs};
 use session::ChosenModel;
+use session::approval::PromptScope;
 use session::compose::ToolFormApi;
 use terminal::{FAINT, NAME};
 
@@ -26,6 +27,15 @@ const SCRIPT: &str = include_str!("script.jsonl");
 const PROMPT: &str = "The word count is wrong: check.sh fails. Find out why, fix it, and tidy up.";
 /// The demo approves a question itself after this time without an answer.
 const AUTO_APPROVE_AFTER: Duration = Duration::from_secs(5);
+
+/// What a person may want to do after the demo.
+const NEXT_STEPS: &str = "
+Next:
+  toolgate log last                      what happened, call by call
+  toolgate log last --html demo.html     the same as a page for a browser
+  toolgate run 'fix the failing test'    with a model of yours, in a directory of yours
+  toolgate sandbox -- CMD                any command, confined
+  toolgate mcp --help                    the same tools under Claude Code, Codex or Cursor";
 
 pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, OperationFault> {
     let demo_dir = DemoDirectory::create(args.keep)?;
@@ -40,7 +50,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, OperationFault> {
         home: std::env::home_dir(),
         config: Some(home.clone()),
         state: Some(home.join("state")),
-        sessions: Some(home.join("sessions")),
+        // Among the user's own sessions, so that `toolgate log` shows it.
+        sessions: UserDirs::from_env()?.sessions.or_else(|| Some(home.join("sessions"))),
     };
     let place = WorkspaceArgs {
         cwd: Some(project),
@@ -60,14 +71,16 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, OperationFault> {
         name: "scripted".to_owned(),
         reasoning: ReasoningMode::None,
         api: ToolFormApi::OpenAi,
+        base_url: None,
     };
-    let terminal = TerminalApprover::detect().filter(|_| !args.json);
+    let terminal = TerminalApprover::detect(PromptScope::Session).filter(|_| !args.json);
     let approver = Arc::new(DemoApprover { terminal: terminal.clone() });
-    let code =
-        run_session(&run_args, RunInputs { dirs, chosen: Some(chosen), terminal, approver: Some(approver) })?;
-    terminal::print_stderr(&format!(
-        "{FAINT}Next: `toolgate run 'fix the failing test'` with a model of yours, `toolgate mcp` under an agent of yours, `toolgate sandbox -- CMD`.{FAINT:#}"
-    ));
+    let approver = Some(approver as Arc<dyn Approver>);
+    let inputs = RunInputs { dirs, chosen: Some(chosen), terminal, approver, can_go_on: false };
+    let code = run_session(&run_args, &inputs)?;
+    if !args.json {
+        terminal::print_stderr(NEXT_STEPS);
+    }
     if args.keep {
         terminal::print_hint(&format!("all of it is still in {}", demo_dir.path.display()));
     }

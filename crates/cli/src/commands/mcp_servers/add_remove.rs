@@ -2,15 +2,14 @@
 //!
 //! The rest of the file is preserved.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use private_files::AtomicFile;
 use toml_edit::{DocumentMut, Item, Table};
 
 use crate::args::{McpAddArgs, McpRemoveArgs, WorkspaceArgs};
+use crate::edit_config::edit_config;
 use config::OperationFault;
-use config::{ServerTable, UserDirs, is_server_name, user_config_path};
+use config::{ServerTable, UserDirs, is_server_name};
 
 const SERVERS_KEY: &str = "mcp_servers";
 
@@ -35,7 +34,7 @@ pub(super) fn add(args: &McpAddArgs) -> Result<ExitCode, OperationFault> {
         item.make_value();
         table.insert(&key, item);
     }
-    let file = edit_config(|document| {
+    let file = edit_config(&UserDirs::from_env()?, |document| {
         let servers = document.entry(SERVERS_KEY).or_insert_with(|| {
             let mut servers = Table::new();
             servers.set_implicit(true);
@@ -90,7 +89,7 @@ pub(super) fn remove(args: &McpRemoveArgs) -> Result<ExitCode, OperationFault> {
     let name = &args.name;
     // Done first, while the configuration still says where the login is stored.
     super::login::forget_login(name);
-    let file = edit_config(|document| {
+    let file = edit_config(&UserDirs::from_env()?, |document| {
         let servers = document.get_mut(SERVERS_KEY).and_then(Item::as_table_like_mut);
         let removed = servers.and_then(|servers| servers.remove(name));
         removed
@@ -99,27 +98,4 @@ pub(super) fn remove(args: &McpRemoveArgs) -> Result<ExitCode, OperationFault> {
     })?;
     terminal::print_text(&format!("removed `{name}` from {}", file.display()))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Edits the user's configuration file under its lock, and returns its path.
-fn edit_config(
-    change: impl FnOnce(&mut DocumentMut) -> Result<(), String>,
-) -> Result<PathBuf, OperationFault> {
-    let path = user_config_path(&UserDirs::from_env()?)?;
-    let fault =
-        |why: String| OperationFault::usage(format!("{}: {why}; nothing was changed", path.display()));
-    let file = AtomicFile::open(&path).map_err(|error| fault(error.to_string()))?;
-    let locked = file.lock().map_err(|error| fault(error.to_string()))?;
-    let Some(_held_to_the_end) = locked else { return Err(fault("another program holds it".to_owned())) };
-    #[expect(clippy::disallowed_methods, reason = "the user's own configuration")]
-    let text = match std::fs::read_to_string(file.path()) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(fault(error.to_string())),
-    };
-    let mut document: DocumentMut =
-        text.parse().map_err(|error: toml_edit::TomlError| fault(error.to_string()))?;
-    change(&mut document).map_err(fault)?;
-    file.replace(&document.to_string()).map_err(|error| fault(error.to_string()))?;
-    Ok(path)
 }

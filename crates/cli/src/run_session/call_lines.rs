@@ -1,0 +1,259 @@
+//! The lines about an answered call: its state, duration and sandbox, its last output, and refusals with their remedy.
+
+use std::time::Duration;
+
+use anstream::adapter::strip_str;
+use anstyle::{AnsiColor, Style};
+use runtime::{Enforcement, ToolCall, ToolErrorKind, ToolOutput, Value};
+use unicode_width::UnicodeWidthStr;
+
+use super::status_lines::truncate_to_width;
+use session::call_title::title;
+use session::hints::remedy;
+use terminal::{FAINT, to_one_line, wrap_words};
+
+pub(super) const GOOD: Style = AnsiColor::Green.on_default();
+pub(super) const BAD: Style = AnsiColor::Red.on_default();
+pub(super) const MARK: Style = AnsiColor::Cyan.on_default();
+const WARN: Style = AnsiColor::Yellow.on_default();
+/// Lines shown of a command's output, and of an error.
+const MAX_OUTPUT_LINES: usize = 5;
+const MAX_ERROR_LINES: usize = 8;
+/// Columns of the bar before quoted text.
+const BAR_WIDTH: usize = 4;
+
+/// The state of an answered call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CallState {
+    Done,
+    Failed,
+    /// The call did not run.
+    Refused,
+    /// Its processes run on, under this session number.
+    RunsOn(i64),
+}
+
+impl CallState {
+    fn of(output: &ToolOutput) -> Self {
+        let session =
+            output.structured.as_ref().and_then(|value| value.get("session_id")).and_then(Value::as_i64);
+        match (output.facts.error, session) {
+            (Some(ToolErrorKind::Forbidden | ToolErrorKind::Denied | ToolErrorKind::Stopped), _) => {
+                Self::Refused
+            }
+            (_, Some(session)) if output.success => Self::RunsOn(session),
+            _ if output.success => Self::Done,
+            _ => Self::Failed,
+        }
+    }
+
+    fn mark(self) -> (Style, char) {
+        match self {
+            Self::Done => (GOOD, '✓'),
+            Self::Failed => (BAD, '✗'),
+            Self::Refused => (WARN, '⊘'),
+            Self::RunsOn(_) => (MARK, '▶'),
+        }
+    }
+}
+
+/// Returns the text that a command wrote, as the model got it.
+pub(super) fn command_output(output: &ToolOutput) -> Option<&str> {
+    output.facts.enforcement.as_ref()?;
+    output.structured.as_ref()?.get("output")?.as_str()
+}
+
+/// Renders the lines about `output` for a screen of `width` columns; `None` does not wrap or shorten.
+pub(super) fn answer_lines(call: &ToolCall, output: &ToolOutput, width: Option<usize>) -> Vec<String> {
+    let state = CallState::of(output);
+    let facts: String =
+        call_facts(state, output).iter().map(|fact| format!(" {FAINT}·{FAINT:#} {fact}")).collect();
+    let title = title(call);
+    let title = match width {
+        Some(width) => {
+            truncate_to_width(&title, width.saturating_sub(strip_str(&facts).to_string().width() + 3))
+        }
+        None => title,
+    };
+    let (style, mark) = state.mark();
+    let mut lines = vec![format!("{style}{mark}{style:#} {title}{facts}")];
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(BAR_WIDTH + 1));
+    lines.extend(quoted_text(state, output, room));
+    lines.extend(refusal_lines(state, output, room));
+    lines
+}
+
+/// Returns the facts after the title: the duration, the exit code, the sandbox.
+fn call_facts(state: CallState, output: &ToolOutput) -> Vec<String> {
+    let faint = |text: String| format!("{FAINT}{text}{FAINT:#}");
+    let mut facts = Vec::new();
+    if let CallState::RunsOn(session) = state {
+        facts.push(format!("{MARK}runs on as {session}{MARK:#}"));
+    }
+    if let Some(code) = output.facts.exit_code.filter(|code| *code != 0) {
+        facts.push(format!("{BAD}exit {code}{BAD:#}"));
+    }
+    if state == CallState::Refused {
+        let why = match output.facts.error {
+            Some(ToolErrorKind::Denied | ToolErrorKind::Stopped) => "you said no",
+            _ => "not run",
+        };
+        facts.push(format!("{WARN}{why}{WARN:#}"));
+    }
+    facts.extend(output.facts.duration.map(|time| faint(format_duration(time))));
+    facts.extend(output.facts.enforcement.as_ref().map(|enforcement| match enforcement {
+        Enforcement::Full => faint("sandboxed".to_owned()),
+        Enforcement::Partial(_) => format!("{WARN}partly sandboxed{WARN:#}"),
+        Enforcement::None { .. } => format!("{WARN}not sandboxed{WARN:#}"),
+    }));
+    facts
+}
+
+/// Returns the end of a command's output, or the message of a failed call, behind a bar.
+fn quoted_text(state: CallState, output: &ToolOutput, room: usize) -> Vec<String> {
+    let text = output.joined_text();
+    let (shown, most) = match command_output(output) {
+        Some(written) => (written, MAX_OUTPUT_LINES),
+        None if matches!(state, CallState::Failed | CallState::Refused) => (text.as_str(), MAX_ERROR_LINES),
+        None => return Vec::new(),
+    };
+    let plain = strip_str(shown).to_string();
+    let written: Vec<&str> = plain.lines().filter(|line| !line.trim().is_empty()).collect();
+    let mut quoted = Vec::new();
+    let hidden = written.len().saturating_sub(most);
+    if hidden > 0 && command_output(output).is_some() {
+        quoted.push(format!("  {FAINT}│ … {hidden} more above; /output shows all{FAINT:#}"));
+    }
+    let is_command = command_output(output).is_some();
+    // The end of an output says most, the beginning of a message.
+    let part = if is_command { &written[hidden..] } else { &written[..written.len() - hidden] };
+    for line in part {
+        let line = to_one_line(&line.replace('\t', "    "));
+        let rows = if is_command { vec![truncate_to_width(&line, room)] } else { wrap_words(&line, room) };
+        quoted.extend(rows.into_iter().map(|row| format!("  {FAINT}│ {row}{FAINT:#}")));
+    }
+    quoted
+}
+
+/// Returns what the sandbox refused to a command that ran, and the flag that would allow it.
+fn refusal_lines(state: CallState, output: &ToolOutput, room: usize) -> Vec<String> {
+    if state == CallState::Refused || output.facts.enforcement.is_none() {
+        return Vec::new();
+    }
+    let reported = output.facts.denials.iter().map(|denial| ("the sandbox refused", denial));
+    let suspected =
+        output.facts.suspected_denial.iter().map(|denial| ("the sandbox probably refused", denial));
+    let mut lines = Vec::new();
+    for (says, denial) in reported.chain(suspected) {
+        let mut rows = wrap_words(&to_one_line(&format!("{says}: {denial}")), room);
+        rows.extend(remedy(denial).map(|flag| to_one_line(&format!("to allow it: {flag}"))));
+        for (number, row) in rows.into_iter().enumerate() {
+            let mark = if number == 0 { '⊘' } else { ' ' };
+            lines.push(format!("  {WARN}{mark} {row}{WARN:#}"));
+        }
+    }
+    lines
+}
+
+/// Formats a short duration.
+pub(super) fn format_duration(time: Duration) -> String {
+    match time.as_secs() {
+        0 => format!("{} ms", time.as_millis()),
+        seconds @ 1..60 => match seconds {
+            1..10 => format!("{:.1} s", time.as_secs_f64()),
+            _ => format!("{seconds} s"),
+        },
+        seconds => format!("{} min {} s", seconds / 60, seconds % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use runtime::{Denial, EnforcementGap, NetworkPolicy, json};
+
+    use super::*;
+
+    fn command(text: &str, code: i32) -> ToolOutput {
+        let mut output = ToolOutput::text(format!("Exit code: {code}\nOutput:\n{text}"));
+        output.success = code == 0;
+        output.facts.exit_code = Some(code);
+        output.facts.duration = Some(Duration::from_millis(39));
+        output.facts.enforcement = Some(Enforcement::Full);
+        output.with_structured(json!({ "output": text, "session_id": null }))
+    }
+
+    fn shown(tool: &str, arguments: &Value, output: &ToolOutput) -> String {
+        let call = ToolCall::function("1", tool, arguments.to_string());
+        let lines = answer_lines(&call, output, Some(60));
+        let text = strip_str(&lines.join("\n")).to_string();
+        assert!(text.lines().all(|line| line.width() <= 60), "{text}");
+        text
+    }
+
+    #[test]
+    fn a_command_is_shown_with_the_end_of_its_output() {
+        let seq = json!({ "cmd": "seq 1 8; echo result is 42" });
+        let output = command("1\n2\n3\n4\n5\n6\n\n7\n\x1b[31m8\x1b[0m\nresult is 42\n", 0);
+        assert_snapshot!(shown("exec_command", &seq, &output), @r"
+        ✓ exec_command seq 1 8; echo result is… · 39 ms · sandboxed
+          │ … 4 more above; /output shows all
+          │ 5
+          │ 6
+          │ 7
+          │ 8
+          │ result is 42
+        ");
+        let mut failed = command("error: no such test\n", 101);
+        failed.facts.enforcement = Some(Enforcement::Partial(vec![EnforcementGap::PrivateTmp]));
+        assert_snapshot!(shown("exec_command", &json!({ "cmd": "cargo test" }), &failed), @r"
+        ✗ exec_command cargo… · exit 101 · 39 ms · partly sandboxed
+          │ error: no such test
+        ");
+        let mut server =
+            command("Serving\n", 0).with_structured(json!({ "output": "Serving\n", "session_id": 1000 }));
+        server.facts.exit_code = None;
+        assert_snapshot!(shown("exec_command", &json!({ "cmd": "python3 -m http.server 8123 --bind 127.0.0.1 --directory x" }), &server), @r"
+        ▶ exec_command pytho… · runs on as 1000 · 39 ms · sandboxed
+          │ Serving
+        ");
+    }
+
+    #[test]
+    fn a_refusal_of_the_sandbox_names_the_flag_that_allows_it() {
+        let mut output = command("", 0);
+        output.facts.denials =
+            vec![Denial::MayNotConnect { target: "example.com".into(), network: NetworkPolicy::Loopback }];
+        output.facts.suspected_denial =
+            Some(Denial::MayNotWrite { path: "/home/u/out.txt".into(), roots: vec!["/w".into()] });
+        assert_snapshot!(shown("exec_command", &json!({ "cmd": "curl -sS https://example.com | head" }), &output), @r"
+        ✓ exec_command curl -sS https://exampl… · 39 ms · sandboxed
+          ⊘ the sandbox refused: connecting to `example.com` is not
+            allowed: only programs that run in the same sandbox can
+            be reached (the network is loopback)
+            to allow it: --host example.com
+          ⊘ the sandbox probably refused: `/home/u/out.txt` may not
+            be changed: it lies outside the writable roots (`/w`)
+            to allow it: --writable /home/u/out.txt
+        ");
+    }
+
+    #[test]
+    fn a_call_that_did_not_run_says_why() {
+        let mut output = ToolOutput::failure(
+            "denied by the user: not this one, since the directory is still needed for the release",
+        );
+        output.facts.error = Some(ToolErrorKind::Denied);
+        assert_snapshot!(shown("exec_command", &json!({ "cmd": "rm -rf src" }), &output), @r"
+        ⊘ exec_command rm -rf src · you said no
+          │ denied by the user: not this one, since the directory
+          │ is still needed for the release
+        ");
+        let mut output = ToolOutput::failure("there is no file `x`");
+        output.facts.error = Some(ToolErrorKind::Io);
+        assert_snapshot!(shown("read_file", &json!({ "path": "x" }), &output), @r"
+        ✗ read_file x
+          │ there is no file `x`
+        ");
+    }
+}

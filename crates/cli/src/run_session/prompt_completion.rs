@@ -1,0 +1,136 @@
+//! Completes the word before the cursor: slash commands, files below the working directory, and programs in backticks.
+#![expect(clippy::disallowed_methods, reason = "lists directories for the person at the keyboard")]
+
+use std::path::{Path, PathBuf};
+
+use policy::is_invisible;
+
+use super::slash_commands::COMMANDS;
+
+/// Candidates that are shown at most.
+const MAX_CANDIDATES: usize = 20;
+/// Directory entries that are looked at.
+const MAX_ENTRIES: usize = 10_000;
+
+/// The result of a completion.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Completion {
+    /// The start of the replaced text, which ends at the cursor.
+    pub(super) start: usize,
+    pub(super) insert: String,
+    /// The remaining candidates, if there are several.
+    pub(super) candidates: Vec<String>,
+}
+
+/// Completes words in one working directory.
+pub(super) struct PromptCompleter {
+    cwd: PathBuf,
+}
+
+impl PromptCompleter {
+    pub(super) fn new(cwd: PathBuf) -> Self {
+        Self { cwd }
+    }
+
+    /// Completes the word before `cursor`.
+    pub(super) fn complete(&self, text: &str, cursor: usize) -> Completion {
+        let before = &text[..cursor];
+        let start = before.rfind([' ', '\n', '\t', '"', '\'', '(', '@']).map_or(0, |at| at + 1);
+        let word = &before[start..];
+        if start == 0
+            && let Some(command) = word.strip_prefix('/')
+            && !command.contains('/')
+        {
+            let names = COMMANDS.iter().map(|(name, _)| format!("/{name}"));
+            return best_completion(start, word, names.filter(|name| name.starts_with(word)).collect());
+        }
+        if let Some(program) = word.strip_prefix('`') {
+            return best_completion(start + 1, program, programs(program));
+        }
+        let (directory, prefix) =
+            word.rsplit_once('/').map_or(("", word), |(directory, prefix)| (directory, prefix));
+        let shown = &word[..word.len() - prefix.len()];
+        let directory = if shown == "/" { Path::new("/").to_owned() } else { self.cwd.join(directory) };
+        let names = entries(&directory, prefix).into_iter().map(|name| format!("{shown}{name}")).collect();
+        best_completion(start, word, names)
+    }
+}
+
+/// Completes `word` as far as all candidates agree.
+fn best_completion(start: usize, word: &str, mut candidates: Vec<String>) -> Completion {
+    candidates.sort();
+    candidates.dedup();
+    match candidates.as_slice() {
+        [] => Completion { start, insert: word.to_owned(), candidates },
+        [only] => {
+            let end = if only.ends_with('/') { "" } else { " " };
+            Completion { start, insert: format!("{only}{end}"), candidates: Vec::new() }
+        }
+        [first, rest @ ..] => {
+            let common = rest.iter().fold(first.as_str(), |common, other| common_prefix(common, other));
+            let insert = if common.len() > word.len() { common } else { word }.to_owned();
+            candidates.truncate(MAX_CANDIDATES);
+            Completion { start, insert, candidates }
+        }
+    }
+}
+
+fn common_prefix<'a>(one: &'a str, other: &str) -> &'a str {
+    let same = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
+    &one[..same]
+}
+
+/// Returns the names in `directory` that begin with `prefix`; directories end with a slash. Hidden files need a dot.
+fn entries(directory: &Path, prefix: &str) -> Vec<String> {
+    let Ok(read) = std::fs::read_dir(directory) else { return Vec::new() };
+    read.take(MAX_ENTRIES)
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let name = entry.file_name().into_string().ok()?;
+            let fits = name.starts_with(prefix) && (prefix.starts_with('.') || !name.starts_with('.'));
+            let is_plain = !name.chars().any(|letter| is_invisible(letter) || letter.is_whitespace());
+            let slash = if entry.path().is_dir() { "/" } else { "" };
+            (fits && is_plain).then(|| format!("{name}{slash}"))
+        })
+        .collect()
+}
+
+/// Returns the programs of `PATH` whose names begin with `prefix`.
+fn programs(prefix: &str) -> Vec<String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).flat_map(|directory| entries(&directory, prefix));
+    found.filter(|name| !name.ends_with('/')).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_completed() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["src/main.rs", "src/markdown.rs", "README.md", ".hidden", "a b"] {
+            let file = directory.path().join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, "").unwrap();
+        }
+        let completer = PromptCompleter::new(directory.path().to_owned());
+        let rows = [
+            ("/und", "/undo ", ""),
+            ("/s", "/s", "/sessions /status"),
+            ("see REA", "see README.md ", ""),
+            ("see src/m", "see src/ma", "src/main.rs src/markdown.rs"),
+            ("s", "src/", ""),
+            ("look at @src/mai", "look at @src/main.rs ", ""),
+            (".h", ".hidden ", ""),
+            ("a", "a", ""),
+            ("nothing/like", "nothing/like", ""),
+        ];
+        for (typed, expected, candidates) in rows {
+            let done = completer.complete(typed, typed.len());
+            assert_eq!(format!("{}{}", &typed[..done.start], done.insert), expected);
+            assert_eq!(done.candidates.join(" "), candidates, "{typed}");
+        }
+        assert!(completer.complete("run `bas", 8).insert.starts_with("bas"));
+    }
+}

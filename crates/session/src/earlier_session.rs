@@ -1,0 +1,111 @@
+//! The settings and the last exchange of an earlier session, which `--resume` restores and shows.
+
+use std::path::Path;
+
+use config::{ApprovalMode, Config, OperationFault, SandboxMode, SettingSource, SourcedValue, UserDirs};
+use journal::{JournalEntry, SessionId, SessionSettings, SessionTimeline, TextBudget};
+use runtime::wire::{Dialect, TranscriptItem, transcript_items};
+
+use crate::choose_model::ModelLocation;
+use crate::open_journal::{resolve_session_id, resume_fault};
+
+/// The source of restored settings.
+const SOURCE: SettingSource = SettingSource::Flag("--resume");
+
+/// An earlier session.
+pub struct EarlierSession {
+    /// The id of the session.
+    pub id: SessionId,
+    settings: SessionSettings,
+    /// The last prompt and the text of the model after it.
+    pub last_exchange: Option<(String, String)>,
+}
+
+impl EarlierSession {
+    /// Reads the session that `prefix` names; `last` is the newest one in `cwd`.
+    pub fn read(dirs: &UserDirs, prefix: &str, cwd: &Path) -> Result<Self, OperationFault> {
+        let sessions = dirs.sessions.as_deref().ok_or_else(|| {
+            OperationFault::usage("there are no sessions: neither HOME nor TOOLGATE_HOME is set")
+        })?;
+        let id = resolve_session_id(sessions, prefix, &cwd.display().to_string())?;
+        let timeline = SessionTimeline::read(&sessions.join(id.file_name()), TextBudget::for_display())
+            .map_err(|fault| resume_fault(&fault))?;
+        let settings = timeline.last_settings().cloned().unwrap_or_default();
+        Ok(Self { id, settings, last_exchange: last_exchange(&timeline) })
+    }
+
+    /// Restores model, sandbox and approval policy, unless a flag sets them. A project's file may narrow them, and a
+    /// session of another directory gives no rights in this one.
+    pub fn restore(&self, config: &mut Config, cwd: &Path, dirs: &UserDirs) {
+        let is_project_file = |source: &SettingSource| match source {
+            SettingSource::File { path, .. } => path.parent() != dirs.config.as_deref(),
+            SettingSource::BuiltIn | SettingSource::Flag(_) => false,
+        };
+        if !self.settings.model.is_empty() && !is_flag(&config.model.source) {
+            config.model = SourcedValue { value: Some(self.settings.model.clone()), source: SOURCE };
+        }
+        if self.settings.cwd != cwd.display().to_string() {
+            return;
+        }
+        if let Some(sandbox) = parse_mode::<SandboxMode>(&self.settings.sandbox)
+            && !is_flag(&config.sandbox.source)
+            && !(is_project_file(&config.sandbox.source) && config.sandbox.value < sandbox)
+        {
+            config.sandbox = SourcedValue { value: sandbox, source: SOURCE };
+        }
+        if let Some(approval) = parse_mode::<ApprovalMode>(&self.settings.approval)
+            && !is_flag(&config.approval.source)
+            && !is_project_file(&config.approval.source)
+        {
+            config.approval = SourcedValue { value: approval, source: SOURCE };
+        }
+    }
+
+    /// Completes the location of the model.
+    pub fn complete_location(&self, mut location: ModelLocation) -> ModelLocation {
+        if location.wire.is_none() && location.base_url.is_none() && location.script.is_none() {
+            location.wire = Dialect::ALL.into_iter().find(|dialect| dialect.as_str() == self.settings.wire);
+            location.base_url.clone_from(&self.settings.base_url);
+        }
+        location
+    }
+
+    /// Returns the directory of the session, if it is not `cwd`.
+    pub fn other_directory(&self, cwd: &Path) -> Option<&str> {
+        let recorded = self.settings.cwd.as_str();
+        (!recorded.is_empty() && recorded != cwd.display().to_string()).then_some(recorded)
+    }
+}
+
+/// Parses a mode as configuration files spell it.
+fn parse_mode<T: serde::de::DeserializeOwned>(name: &str) -> Option<T> {
+    serde_json::from_value(name.into()).ok()
+}
+
+fn is_flag(source: &SettingSource) -> bool {
+    matches!(source, SettingSource::Flag(_))
+}
+
+/// Returns the last prompt, and the last text of the model after it.
+fn last_exchange(timeline: &SessionTimeline) -> Option<(String, String)> {
+    let mut exchange = None;
+    for entry in timeline.entries() {
+        match entry {
+            JournalEntry::Prompt { text, .. } => exchange = Some((text.clone(), String::new())),
+            JournalEntry::Said { items, .. } => {
+                let text: String = transcript_items(items)
+                    .into_iter()
+                    .filter_map(|item| match item {
+                        TranscriptItem::Text(text) => Some(text),
+                        TranscriptItem::Thought(_) | TranscriptItem::Other(_) => None,
+                    })
+                    .collect();
+                if let Some((_, said)) = exchange.as_mut().filter(|_| !text.is_empty()) {
+                    *said = text;
+                }
+            }
+            _ => {}
+        }
+    }
+    exchange
+}
