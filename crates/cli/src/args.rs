@@ -25,9 +25,21 @@ pub(crate) use self::run::{DemoArgs, ModelArgs, ReplayArgs, RunArgs, ScriptServe
 pub(crate) use self::serve::ServeArgs;
 pub(crate) use config::flags::WorkspaceArgs;
 
+/// The text of `--version`; build.rs records the commit.
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit: ",
+    env!("TOOLGATE_COMMIT"),
+    "\nbuild:  ",
+    env!("TOOLGATE_PROFILE"),
+    ", ",
+    env!("TOOLGATE_TARGET"),
+);
+
 /// Answer the tool calls of a coding model: fast, safely, exactly once
 #[derive(Debug, Parser)]
-#[command(name = "toolgate", version, max_term_width = 100, propagate_version = true)]
+#[command(name = "toolgate", version, long_version = LONG_VERSION, max_term_width = 100)]
+#[command(propagate_version = true)]
 #[command(after_help = "\
 Examples:
   toolgate demo
@@ -383,18 +395,28 @@ pub(crate) enum ForeignRuleFormat {
     Claude,
 }
 
-/// Report what this machine can enforce, what is missing, and a command that fixes it
+/// Say whether commands are fully sandboxed here, and the command that fixes it
+///
+/// Also checks configuration, model, key, state directory, temporary files, git and control groups.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   toolgate doctor
-  toolgate doctor --json
+  toolgate doctor --verbose
+  sudo toolgate doctor --fix
 
 Exit status: 0 everything can be enforced; 1 something cannot; 125 no command can be confined.")]
 pub(crate) struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Show every layer of the sandbox, and what would be missing with it alone
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) verbose: bool,
+    /// Install an AppArmor profile that lets this program create namespaces; Ubuntu 24.04 needs it,
+    /// and only root can do it
+    #[arg(long, conflicts_with_all = ["json", "verbose"])]
+    pub(crate) fix: bool,
 }
 
 /// Show the configuration in force, and the source of each value

@@ -86,7 +86,7 @@ fn squatted_name_does_not_disable_the_private_tmp() {
         let ran = with_tmpdir(temporary.path(), &["call", "list_dir", "--json", r#"{"path": "."}"#]);
         assert_eq!(ran.code, Some(0), "{what}: {}", ran.err);
         let ran = with_tmpdir(temporary.path(), &["doctor"]);
-        let told = format!("/{}` is not a directory of yours alone, so another one is used", known_name());
+        let told = format!("/{} is not a directory of yours alone, so another one is used", known_name());
         assert!(ran.out.contains(&told), "{what}: {}{}", ran.out, ran.err);
     }
 }

@@ -152,6 +152,7 @@ pub fn setup_hint(fix: SetupFix) -> Option<String> {
         SetupFix::Container => {
             Some("or say `--sandbox external` if the container is all the confinement you want".to_owned())
         }
+        SetupFix::AppArmorProfile => Some("`sudo toolgate doctor --fix` does it".to_owned()),
         SetupFix::Sysctl(_) => None,
     }
 }

@@ -55,6 +55,28 @@ impl CellCgroup {
     }
 }
 
+/// The limits that a control group of a session can hold on this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CgroupSupport {
+    /// The number of processes can be limited.
+    pub processes: bool,
+    /// Memory can be limited.
+    pub memory: bool,
+}
+
+impl CgroupSupport {
+    /// Finds out by creating a group and removing it again.
+    pub fn probe() -> Self {
+        let limits = ResourceLimits { processes: Some(u64::from(u16::MAX)), ..ResourceLimits::default() };
+        let Some(group) = CellCgroup::create(&limits) else {
+            return Self { processes: false, memory: false };
+        };
+        // It has no process, so nothing keeps it.
+        let _is_removed = group.remove();
+        Self { processes: group.limits_processes, memory: group.limits_memory }
+    }
+}
+
 /// The limits of a group.
 #[derive(Debug, Clone, Copy)]
 struct CgroupLimits {

@@ -38,6 +38,7 @@ mod setup_advice;
 mod socket_origin;
 pub(crate) mod sys;
 
+pub use cgroup::CgroupSupport;
 pub(crate) use file_stamp::FileStamp;
 pub use pool::{MachineSupport, probe};
 pub use refusal::SandboxRefusal;

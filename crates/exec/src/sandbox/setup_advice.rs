@@ -46,6 +46,8 @@ fn read(path: &str) -> Option<String> {
 pub enum SetupFix {
     /// The kernel setting, with its value.
     Sysctl(&'static str),
+    /// An AppArmor profile must allow user namespaces to this program.
+    AppArmorProfile,
     /// The container must allow user namespaces.
     Container,
 }
@@ -54,6 +56,9 @@ impl fmt::Display for SetupFix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sysctl(setting) => write!(f, "sudo sysctl -w {setting}"),
+            Self::AppArmorProfile => {
+                f.write_str("install an AppArmor profile that allows user namespaces to this program")
+            }
             Self::Container => f.write_str(
                 "start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined",
             ),
@@ -71,9 +76,7 @@ pub(crate) fn setup_advice(missing: &[MissingTier], facts: &UserNamespaceFacts) 
     match facts {
         UserNamespaceFacts { none_allowed: true, .. } => sysctl("user.max_user_namespaces=15000"),
         UserNamespaceFacts { only_for_root: true, .. } => sysctl("kernel.unprivileged_userns_clone=1"),
-        UserNamespaceFacts { apparmor_restricts: true, .. } => {
-            sysctl("kernel.apparmor_restrict_unprivileged_userns=0")
-        }
+        UserNamespaceFacts { apparmor_restricts: true, .. } => Some(SetupFix::AppArmorProfile),
         UserNamespaceFacts { container: true, .. } => Some(SetupFix::Container),
         _ => None,
     }
@@ -97,7 +100,7 @@ mod tests {
                 UserNamespaceFacts { only_for_root: true, ..none },
                 Some("sudo sysctl -w kernel.unprivileged_userns_clone=1"),
             ),
-            (UserNamespaceFacts { apparmor_restricts: true, ..none }, Some("sudo sysctl -w kernel.apparmor")),
+            (UserNamespaceFacts { apparmor_restricts: true, ..none }, Some("install an AppArmor profile")),
             (UserNamespaceFacts { container: true, ..none }, Some("start the container")),
             (none, None),
         ] {

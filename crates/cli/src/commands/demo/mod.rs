@@ -50,8 +50,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, OperationFault> {
         home: std::env::home_dir(),
         config: Some(home.clone()),
         state: Some(home.join("state")),
-        // Among the user's own sessions, so that `toolgate log` shows it.
-        sessions: UserDirs::from_env()?.sessions.or_else(|| Some(home.join("sessions"))),
+        sessions: Some(own_sessions().unwrap_or_else(|| home.join("sessions"))),
     };
     let place = WorkspaceArgs {
         cwd: Some(project),
@@ -85,6 +84,14 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, OperationFault> {
         terminal::print_hint(&format!("all of it is still in {}", demo_dir.path.display()));
     }
     Ok(code)
+}
+
+/// Returns the directory of the user's own sessions, so that `toolgate log` shows the demo; `None` if it cannot be
+/// written.
+fn own_sessions() -> Option<PathBuf> {
+    let sessions = UserDirs::from_env().ok()?.sessions?;
+    private_files::PrivateDir::open_or_create(&sessions).ok()?;
+    Some(sessions)
 }
 
 /// The approver of the demo: the user can refuse, and silence is a yes.

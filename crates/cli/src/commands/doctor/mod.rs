@@ -1,0 +1,169 @@
+//! `toolgate doctor`: says whether commands are fully sandboxed here, checks what a session needs, and can fix it.
+
+mod apparmor;
+mod checks;
+
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use exec::sandbox::{MachineSupport, Scratch, SetupFix};
+use runtime::{BuildFault, CommandSandbox, Tier};
+use serde_json::{Value, json};
+
+use crate::args::DoctorArgs;
+use checks::{CheckResult, MachineCheck};
+use config::OperationFault;
+use session::hints;
+use terminal::{FAINT, NAME, escape_invisible, print_styled, print_text};
+
+const GOOD: Style = AnsiColor::Green.on_default();
+const WARN: Style = AnsiColor::Yellow.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+/// The gaps that matter most, named in the verdict.
+const MAX_VERDICT_GAPS: usize = 3;
+
+pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, OperationFault> {
+    if args.fix {
+        return apparmor::install_profile();
+    }
+    // Checked first and reported separately: without a scratch directory nothing can be started.
+    let scratch =
+        Scratch::new().map_err(|fault| OperationFault::unconfined(BuildFault::Scratch(fault).to_string()))?;
+    let (tiers, fix) = super::block_on(async { Ok(CommandSandbox::probe().await?) })?;
+    let full = tiers.first().is_some_and(|best| best.outcome.as_ref().is_ok_and(Vec::is_empty));
+    let checks = checks::run_all(&scratch)?;
+    if args.json {
+        print_json(full, &tiers, fix, &checks, &scratch)?;
+    } else {
+        print_styled(&verdict(&tiers, fix))?;
+        checks.iter().try_for_each(print_check)?;
+        if args.verbose || !full {
+            print_styled(&format!("\n{FAINT}Layers of the sandbox, the strongest first:{FAINT:#}\n"))?;
+            tiers.iter().take(if args.verbose { usize::MAX } else { 2 }).try_for_each(print_tier)?;
+        }
+    }
+    Ok(if full { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Returns the verdict: what holds, what does not, and the one command that fixes it.
+fn verdict(tiers: &[MachineSupport], fix: Option<SetupFix>) -> String {
+    let working = tiers.iter().find_map(|tier| Some((tier.tier, tier.outcome.as_ref().ok()?)));
+    let mut text = match working {
+        Some((Tier::Namespaces, gaps)) if gaps.is_empty() => {
+            return format!(
+                "{GOOD}Commands are fully sandboxed on this machine.{GOOD:#} They write only where you allow it, reach only the hosts\n\
+                 that you allow, and find no secrets.\n\n"
+            );
+        }
+        Some((tier, gaps)) => {
+            let mut text = format!(
+                "{BAD}Commands are not fully sandboxed on this machine{BAD:#} ({} only):\n",
+                tier.as_str()
+            );
+            for gap in gaps.iter().take(MAX_VERDICT_GAPS) {
+                text.push_str(&format!("  {WARN}!{WARN:#} {}\n", gap.sentence()));
+            }
+            text.push_str(&format!(
+                "They do not run unless you accept that with `--require {}`.\n",
+                tier.as_str()
+            ));
+            text
+        }
+        None => format!("{BAD}Commands cannot be sandboxed on this machine{BAD:#}, so none is run.\n"),
+    };
+    if let Some(fix) = fix {
+        let instead = hints::setup_hint(fix).map(|hint| format!("; {hint}")).unwrap_or_default();
+        text.push_str(&format!("{NAME}Fix:{NAME:#} {fix}{instead}\n"));
+    }
+    text.push('\n');
+    text
+}
+
+fn print_check(check: &MachineCheck) -> Result<(), OperationFault> {
+    let (style, mark, text) = match &check.result {
+        CheckResult::Good(text) => (GOOD, '✓', text),
+        CheckResult::Missing(text) => (WARN, '!', text),
+    };
+    Ok(print_styled(&format!("  {:<10} {style}{mark}{style:#} {}\n", check.name, escape_invisible(text)))?)
+}
+
+fn print_json(
+    full: bool,
+    tiers: &[MachineSupport],
+    fix: Option<SetupFix>,
+    checks: &[MachineCheck],
+    scratch: &Scratch,
+) -> Result<(), OperationFault> {
+    let tiers: Vec<Value> = tiers.iter().map(tier_json).collect();
+    let private = json!({ "path": scratch.base_directory(), "taken": scratch.foreign_base() });
+    let fix = fix.map(|fix| fix.to_string());
+    let checks: Vec<Value> = checks
+        .iter()
+        .map(|check| match &check.result {
+            CheckResult::Good(text) => json!({ "name": check.name, "ok": true, "text": text }),
+            CheckResult::Missing(text) => json!({ "name": check.name, "ok": false, "text": text }),
+        })
+        .collect();
+    let report = json!({ "full": full, "tiers": tiers, "fix": fix, "checks": checks, "private": private });
+    Ok(print_text(&report.to_string())?)
+}
+
+fn tier_json(probed: &MachineSupport) -> Value {
+    let tier = probed.tier.as_str();
+    match &probed.outcome {
+        Ok(gaps) => {
+            let gaps: Vec<&str> = gaps.iter().map(|gap| gap.sentence()).collect();
+            json!({ "tier": tier, "works": true, "gaps": gaps })
+        }
+        Err(why) => json!({ "tier": tier, "works": false, "why": why }),
+    }
+}
+
+fn print_tier(probed: &MachineSupport) -> Result<(), OperationFault> {
+    let name = probed.tier.as_str();
+    let tier = |result: &str| print_styled(&format!("  {NAME}{name:<10}{NAME:#} {result}\n"));
+    match &probed.outcome {
+        Ok(gaps) if gaps.is_empty() => tier("works: everything is enforced")?,
+        Ok(gaps) => {
+            tier("works, but used alone:")?;
+            for gap in gaps {
+                print_styled(&format!("{FAINT}             {}{FAINT:#}\n", gap.sentence()))?;
+            }
+        }
+        Err(why) => tier(&format!("does not work: {}", escape_invisible(why)))?,
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use anstream::adapter::strip_str;
+    use insta::assert_snapshot;
+    use runtime::EnforcementGap;
+
+    use super::*;
+
+    fn said(tiers: Vec<(Tier, Result<Vec<EnforcementGap>, String>)>, fix: Option<SetupFix>) -> String {
+        let tiers: Vec<MachineSupport> =
+            tiers.into_iter().map(|(tier, outcome)| MachineSupport { tier, outcome }).collect();
+        strip_str(&verdict(&tiers, fix)).to_string()
+    }
+
+    #[test]
+    fn the_verdict_comes_first_and_names_the_fix() {
+        let landlock = || (Tier::Landlock, Ok(vec![EnforcementGap::DenyRead, EnforcementGap::PrivateTmp]));
+        let refused = || (Tier::Namespaces, Err("Operation not permitted".to_owned()));
+        assert_snapshot!(said(vec![(Tier::Namespaces, Ok(Vec::new())), landlock()], None), @r"
+        Commands are fully sandboxed on this machine. They write only where you allow it, reach only the hosts
+        that you allow, and find no secrets.
+        ");
+        assert_snapshot!(said(vec![refused(), landlock()], Some(SetupFix::AppArmorProfile)), @r"
+        Commands are not fully sandboxed on this machine (landlock only):
+          ! secrets (`~/.ssh`, `.env` …) can be read by commands
+          ! `/tmp` cannot be written; TMPDIR is a private directory
+        They do not run unless you accept that with `--require landlock`.
+        Fix: install an AppArmor profile that allows user namespaces to this program; `sudo toolgate doctor --fix` does it
+        ");
+        assert_snapshot!(said(vec![refused()], None), @"Commands cannot be sandboxed on this machine, so none is run.");
+    }
+}
