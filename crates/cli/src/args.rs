@@ -44,7 +44,7 @@ const LONG_VERSION: &str = concat!(
 Examples:
   toolgate demo
   toolgate run 'fix the failing test'
-  toolgate call grep_files --json '{\"pattern\": \"fn main\", \"file_pattern\": \"*.rs\"}'
+  toolgate call grep_files --json '{\"pattern\": \"fn main\"}'
   toolgate tools --wire anthropic
   toolgate pipe < calls.jsonl
   toolgate sandbox -- cargo test
@@ -99,7 +99,7 @@ pub(crate) enum CliCommand {
 Examples:
   toolgate call list_dir --json '{\"path\": \"src\", \"recursive\": true}'
   toolgate call read_file --input arguments.json --output json
-  echo '{\"pattern\": \"TODO\"}' | toolgate call grep_files --input - --cwd ~/project
+  echo '{\"pattern\": \"TODO\"}' | toolgate call grep_files --input - --cwd src
 
 `toolgate tools` lists the tools; `toolgate tools NAME` describes the arguments of one.")]
 pub(crate) struct CallArgs {
@@ -374,7 +374,7 @@ pub(crate) struct PolicyTestArgs {
 #[command(after_help = "\
 Examples:
   toolgate policy import codex ~/.codex/rules/default.rules
-  toolgate policy import claude ~/.claude/settings.json --out ~/.config/toolgate/rules.toml
+  toolgate policy import claude ~/.claude/settings.json --out rules.toml
   toolgate policy import claude - < .claude/settings.json | less")]
 pub(crate) struct PolicyImportArgs {
     /// Program that the rules are for
@@ -444,7 +444,7 @@ fn config_help() -> String {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  toolgate completions bash > ~/.local/share/bash-completion/completions/toolgate
+  toolgate completions bash > /etc/bash_completion.d/toolgate
   toolgate completions zsh > ~/.zfunc/_toolgate
   toolgate completions fish > ~/.config/fish/completions/toolgate.fish")]
 pub(crate) struct CompletionsArgs {

@@ -22,13 +22,13 @@ pub struct WorkspaceArgs {
     /// Ask for your approval in these cases (default: on-request)
     #[arg(long, value_enum, value_name = "WHEN")]
     pub approval: Option<ApprovalMode>,
-    /// Confinement of commands.
-    #[command(flatten)]
-    pub confine: ConfinementArgs,
     /// Name of the model that makes the calls, e.g. `claude-opus-4`; it gets the tools that it
     /// supports
     #[arg(long)]
     pub model: Option<String>,
+    /// Confinement of commands.
+    #[command(flatten)]
+    pub confine: ConfinementArgs,
 }
 
 /// Confinement of commands.

@@ -33,7 +33,7 @@ Examples:
   toolgate mcp add git -- uvx mcp-server-git
   toolgate mcp test
   toolgate mcp --http 127.0.0.1:8717
-  TOKEN=$(openssl rand -hex 32) toolgate mcp --http 127.0.0.1:8717 --token-env TOKEN")]
+  TOKEN=$(uuidgen) toolgate mcp --http 127.0.0.1:8717 --token-env TOKEN")]
 pub(crate) struct McpArgs {
     #[command(subcommand)]
     pub(crate) command: Option<McpServerCommand>,

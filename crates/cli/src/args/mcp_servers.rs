@@ -73,7 +73,7 @@ Examples:
   toolgate mcp add files --sandbox read-only --network off -- \\
     npx -y @modelcontextprotocol/server-filesystem .
   toolgate mcp add issues --env-var GITHUB_TOKEN -- github-mcp-server stdio
-  toolgate mcp add docs --url https://example.com/mcp --bearer-token-env-var DOCS_TOKEN")]
+  toolgate mcp add docs --url https://a.example/mcp --bearer-token-env-var KEY")]
 pub(crate) struct McpAddArgs {
     /// Name of the server: letters, digits, `_` and `-`
     pub(crate) name: String,

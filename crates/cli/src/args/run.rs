@@ -22,8 +22,8 @@ use super::{PipeWire, WorkspaceArgs};
 #[command(after_help = "\
 Examples:
   toolgate run 'fix the failing test'
-  toolgate run --model claude-sonnet-4-5 --wire anthropic 'what does src/lib.rs do?'
-  toolgate run --base-url http://127.0.0.1:8080/v1 --wire chat --model local 'tidy up'
+  toolgate run --model claude-sonnet-4-5 'what does src/lib.rs do?'
+  toolgate run --base-url http://127.0.0.1:8080/v1 --wire chat --model m 'hi'
   toolgate run --json --approval never 'update the changelog' > events.jsonl
   toolgate run --resume last 'go on'
 
