@@ -12,7 +12,7 @@ const DESCRIPTIVE_ARGUMENTS: &[&str] = &[
 ];
 
 /// Arguments that are shown elsewhere.
-const OMITTED_ARGUMENTS: &[&str] = &["steps", "questions"];
+const OMITTED_ARGUMENTS: &[&str] = &["steps", "plan", "questions"];
 
 /// Returns the tool's name and a summary of its arguments.
 pub fn title(call: &ToolCall) -> String {
