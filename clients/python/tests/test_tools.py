@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Optional, TypedDict
 import pytest
 
 from toolgate import Image, Invocation, Tool, tool
-from toolgate._schema import schema_of, value_of
+from toolgate._json_schema import schema_of, value_of
 from toolgate.tools import checked, content
 
 
@@ -75,7 +75,7 @@ def test_a_hint_has_a_schema(hint: Any, schema: dict[str, Any]) -> None:
 
 
 def test_a_type_that_json_does_not_have_is_refused() -> None:
-    with pytest.raises(TypeError, match="the type .* has no JSON schema"):
+    with pytest.raises(TypeError, match=r"the type .* has no JSON schema"):
         schema_of(complex)
 
 

@@ -1,7 +1,7 @@
 """Client of `toolgate serve`: sessions with your own tools, approvals, events, files and processes."""
 
-from ._link import Reconnect
-from .asking import Approval, Choice, Decision, OnApproval, OnQuestion, Question
+from ._reconnect import Reconnect
+from .approvals import Approval, Choice, Decision, OnApproval, OnQuestion, Question
 from .client import Client, Model, Start
 from .errors import (
     Cancelled,

@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _transport
-from ._desk import Desk
-from ._link import Reconnect
-from .asking import OnApproval, OnQuestion
+from ._reconnect import Reconnect
+from ._session_registry import SessionRegistry
+from .approvals import OnApproval, OnQuestion
 from .session import Session
 from .tools import Tool, checked
 from .types import ApprovalPolicy, Initialized, Json, ListedSession, Sandbox, Started, Wire, parse
@@ -76,18 +76,18 @@ class Client:
         name: str = "toolgate-client (Python)",
     ) -> None:
         policy = Reconnect() if reconnect is True else reconnect or None
-        hello = {
+        initialize = {
             "protocol": PROTOCOL,
             "client": {"name": name, "version": metadata.version("toolgate-client")},
             # Always announced. A session without a handler answers with an error, and the server asks other clients.
             "capabilities": {"approvals": True, "questions": True},
         }
-        self._desk = Desk(opener, policy, hello)
+        self._registry = SessionRegistry(opener, policy, initialize)
 
     @property
     def server(self) -> Initialized | None:
         """Name, version and limits of the server; None before the client is open."""
-        return self._desk.server
+        return self._registry.server
 
     @classmethod
     def spawn(
@@ -129,11 +129,11 @@ class Client:
 
     async def open(self) -> None:
         """Connects to the server, once. Call `close` afterwards; `async with` does both."""
-        await self._desk.open()
+        await self._registry.open()
 
     async def close(self) -> None:
         """Closes the connection. Sessions stay alive if the server does."""
-        await self._desk.close()
+        await self._registry.close()
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -171,11 +171,11 @@ class Client:
         agents: allows the model to start other agents.
         """
         tools, params = checked(tools), _plain(start)
-        with self._desk.starting():
+        with self._registry.starting():
             told = {**params, "tools": [each._describe() for each in tools]}
-            started = parse(Started, await self._desk.link.request("session/start", told, late=self._unwanted))
+            started = parse(Started, await self._registry.connection.request("session/start", told, on_late=self._unwanted))
             session = Session(
-                self._desk,
+                self._registry,
                 started.session_id,
                 start=params,
                 tools=tools,
@@ -183,7 +183,7 @@ class Client:
                 on_question=on_question,
                 keep_events=keep_events,
             )
-            self._desk.adopt(session, started)
+            self._registry.adopt(session, started)
             return session
 
     async def attach(
@@ -203,7 +203,7 @@ class Client:
         from its journal. The journal does not contain all of them: for example, not the URL of the model.
         """
         session = Session(
-            self._desk,
+            self._registry,
             session_id,
             start=_plain(start),
             tools=checked(tools),
@@ -212,22 +212,22 @@ class Client:
             cursor=cursor,
             keep_events=keep_events,
         )
-        await self._desk.attach(session)
+        await self._registry.attach(session)
         return session
 
     async def sessions(self, *, limit: int | None = None, live: bool = False) -> list[ListedSession]:
         """Lists sessions, the newest first. With `live`, only those that the server has loaded."""
         params = {"live": live, **({} if limit is None else {"limit": limit})}
-        listed = await self.request("session/list", params, again=True)
+        listed = await self.request("session/list", params, retry=True)
         return [parse(ListedSession, each) for each in listed["sessions"]]
 
-    async def request(self, method: str, params: Json, *, again: bool = False) -> Any:
-        """Sends any request to the server. With `again`, it is sent again if the connection is lost."""
-        return await self._desk.link.request(method, params, again=again)
+    async def request(self, method: str, params: Json, *, retry: bool = False) -> Any:
+        """Sends any request to the server. With `retry`, it is sent again if the connection is lost."""
+        return await self._registry.connection.request(method, params, retry=retry)
 
     def _unwanted(self, started: Json) -> None:
         """Closes a session whose `start_session` was cancelled before the response arrived."""
-        self._desk.link.undo("session/close", {"session_id": started["session_id"]})
+        self._registry.connection.send_without_waiting("session/close", {"session_id": started["session_id"]})
 
 
 def _plain(start: Start) -> Json:

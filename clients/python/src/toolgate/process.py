@@ -9,7 +9,7 @@ from .errors import NoSuchProcess
 from .types import Json, Output, Piece
 
 if TYPE_CHECKING:
-    from ._rpc import Late
+    from ._rpc_connection import OnLate
     from .session import Session
 
 # Time that the server waits for output before it answers without any. This is the server's maximum.
@@ -34,7 +34,7 @@ class Process:
             return self._over
         params = {"from": self.position, "wait_ms": wait_ms, "max_bytes": max_bytes}
         try:
-            output = Output.of(await self._request("process/read", params, again=True, late=self._note_end))
+            output = Output.of(await self._request("process/read", params, retry=True, on_late=self._note_end))
         except NoSuchProcess:
             # The server forgets a process after it reports the end. A cancelled read may have received that report.
             if self._over is None:
@@ -71,7 +71,7 @@ class Process:
 
     async def resize(self, rows: int, cols: int) -> None:
         """Changes the size of the terminal."""
-        await self._request("process/resize", {"size": {"rows": rows, "cols": cols}}, again=True)
+        await self._request("process/resize", {"size": {"rows": rows, "cols": cols}}, retry=True)
 
     async def signal(self, name: str) -> None:
         """Sends a signal to the process and its group: `INT`, `TERM`, `HUP`, `QUIT`, `USR1`, `USR2`, `STOP` or `CONT`."""
@@ -79,7 +79,7 @@ class Process:
 
     async def kill(self) -> None:
         """Kills the process and its descendants."""
-        await self._request("process/kill", {}, again=True)
+        await self._request("process/kill", {}, retry=True)
 
     def _note(self, output: Output) -> None:
         if output.state != "running":
@@ -89,5 +89,5 @@ class Process:
         """Handles the response to a cancelled read. The next read repeats its output, but not its report of the end."""
         self._note(Output.of(answer))
 
-    async def _request(self, method: str, params: Json, *, again: bool = False, late: Late | None = None) -> Any:
-        return await self.session._request(method, {"process_id": self.process_id, **params}, again=again, late=late)
+    async def _request(self, method: str, params: Json, *, retry: bool = False, on_late: OnLate | None = None) -> Any:
+        return await self.session._request(method, {"process_id": self.process_id, **params}, retry=retry, on_late=on_late)

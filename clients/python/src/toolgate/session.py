@@ -8,9 +8,9 @@ import uuid
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._follow import Follower
-from ._rpc import Late
-from .asking import OnApproval, OnQuestion
+from ._rpc_connection import OnLate
+from ._subscription import Subscription
+from .approvals import OnApproval, OnQuestion
 from .errors import ConnectionLost, RpcError
 from .process import Process
 from .tools import Image, Invocation, Tool, checked, content
@@ -31,7 +31,7 @@ from .types import (
 )
 
 if TYPE_CHECKING:
-    from ._desk import Desk
+    from ._session_registry import SessionRegistry
 
 Path = str | os.PathLike[str]
 
@@ -41,7 +41,7 @@ class Session:
 
     def __init__(
         self,
-        desk: Desk,
+        registry: SessionRegistry,
         session_id: str,
         *,
         start: Json,
@@ -51,12 +51,12 @@ class Session:
         cursor: int = 0,
         keep_events: int,
     ) -> None:
-        self._desk = desk
+        self._registry = registry
         self.id = session_id
         self.on_approval = on_approval
         self.on_question = on_question
         self._tools = {each.name: each for each in tools}
-        self._follower = Follower(session_id, self._tools, start, cursor, keep_events)
+        self._subscription = Subscription(session_id, self._tools, start, cursor, keep_events)
         # Latest details from the server; None until the first response.
         self.started: Started | None = None
         # Closed or detached: the session is not reattached after a reconnect.
@@ -68,18 +68,18 @@ class Session:
     @property
     def cursor(self) -> int:
         """Number of the last event received. Keep it to call `client.attach` later or from another program."""
-        return self._follower.log.cursor
+        return self._subscription.log.cursor
 
     def events(self, after: int | None = None) -> AsyncIterator[Event]:
         """Yields every event after a cursor, each once and in order, also across reconnects; by default all.
 
         The iteration ends when this client closes the session, detaches from it, or is closed itself.
         """
-        return self._follower.log.follow(after)
+        return self._subscription.log.follow(after)
 
     def deltas(self) -> AsyncIterator[Delta]:
         """Yields text and output in progress. A slow reader misses some of it."""
-        return self._follower.deltas()
+        return self._subscription.deltas()
 
     async def prompt(self, text: str, images: Sequence[Image] = ()) -> Prompted:
         """Sends a prompt to the model and waits until the turn ends. During a turn, adds to its prompt ("steered").
@@ -90,14 +90,14 @@ class Session:
         """
         pictures = [piece for each in images for piece in content(each)]
         params = {"text": text, **({"images": pictures} if pictures else {})}
-        while True:  # ends: each round is a connection that was lost, and the link gives up within bounds
-            with self._follower.watching() as watch:
+        while True:  # ends: each round is a connection that was lost, and reconnecting gives up within bounds
+            with self._subscription.track_turn() as tracker:
                 try:
                     return parse(Prompted, await self.request("session/prompt", params))
                 except ConnectionLost:
-                    if self._desk.link.reconnect is None:
+                    if self._registry.connection.reconnect is None:
                         raise
-                    turn = await self._follower.settle(watch, self._desk.link)
+                    turn = await self._subscription.recover_turn(tracker, self._registry.connection)
                 if turn is not None:
                     return turn
 
@@ -106,11 +106,11 @@ class Session:
     ) -> ToolAnswer:
         """Calls a tool without a model. A call runs only once per `key`; by default each call has a new key."""
         params = {"tool": tool, "arguments": arguments or {}, "input": input, "key": key or uuid.uuid4().hex}
-        return parse(ToolAnswer, await self.request("tool/call", params, again=True))
+        return parse(ToolAnswer, await self.request("tool/call", params, retry=True))
 
     async def list_tools(self) -> list[Described]:
         """Lists the tools of the session."""
-        listed = await self.request("tool/list", {}, again=True)
+        listed = await self.request("tool/list", {}, retry=True)
         return [parse(Described, each) for each in listed["tools"]]
 
     async def register(self, *tools: Tool) -> list[str]:
@@ -120,7 +120,7 @@ class Session:
         self._tools.update({each.name: each for each in given})
         try:
             params = {"tools": [each._describe() for each in given]}
-            return list((await self.request("tool/register", params, again=True))["tools"])
+            return list((await self.request("tool/register", params, retry=True))["tools"])
         except RpcError:
             self._tools.clear()
             self._tools.update(before)
@@ -128,7 +128,7 @@ class Session:
 
     async def unregister(self, *names: str) -> list[str]:
         """Removes tools from the session. Returns the names of the remaining tools of clients."""
-        left = await self.request("tool/unregister", {"names": list(names)}, again=True)
+        left = await self.request("tool/unregister", {"names": list(names)}, retry=True)
         for name in names:
             self._tools.pop(name, None)
         return list(left["tools"])
@@ -146,7 +146,9 @@ class Session:
 
         def unwanted(started: Json) -> None:
             # The caller was cancelled, so the process would have no reader.
-            self._desk.link.undo("process/kill", {"session_id": self.id, "process_id": started["process_id"]})
+            self._registry.connection.send_without_waiting(
+                "process/kill", {"session_id": self.id, "process_id": started["process_id"]}
+            )
 
         params = {
             "command": command,
@@ -155,24 +157,24 @@ class Session:
             "tty": None if tty is None else {"rows": tty[0], "cols": tty[1]},
             "stdin": stdin,
         }
-        return Process(self, (await self._request("process/start", params, late=unwanted))["process_id"])
+        return Process(self, (await self._request("process/start", params, on_late=unwanted))["process_id"])
 
     async def read_file(self, path: Path, *, offset: int = 0, length: int | None = None) -> FilePart:
         """Reads a file or a part of it. `next` of the result is the offset of the next part, if any."""
         params = {"path": os.fspath(path), "offset": offset, "length": length}
-        return FilePart.of(await self.request("fs/read", params, again=True))
+        return FilePart.of(await self.request("fs/read", params, retry=True))
 
     async def write_file(self, path: Path, data: str | bytes, *, new: bool = False) -> Written:
         """Writes a whole file atomically. With `new`, an existing file is an error."""
         what = {"text": data} if isinstance(data, str) else {"base64": base64.b64encode(data).decode()}
         params = {"path": os.fspath(path), "new": new, **what}
         # Not sent again with `new`: the second request would find the file of the first.
-        return parse(Written, await self.request("fs/write", params, again=not new))
+        return parse(Written, await self.request("fs/write", params, retry=not new))
 
     async def list_dir(self, path: Path = "", *, depth: int | None = None, limit: int | None = None) -> Listing:
         """Lists a directory."""
         params = {"path": os.fspath(path), "depth": depth, "limit": limit}
-        return parse(Listing, await self.request("fs/list", params, again=True))
+        return parse(Listing, await self.request("fs/list", params, retry=True))
 
     async def search(
         self,
@@ -186,17 +188,17 @@ class Session:
         """Searches files for a regular expression."""
         below = None if path is None else os.fspath(path)
         params = {"pattern": pattern, "path": below, "glob": glob, "ignore_case": ignore_case, "limit": limit}
-        return parse(Found, await self.request("fs/search", params, again=True))
+        return parse(Found, await self.request("fs/search", params, retry=True))
 
     async def apply_patch(self, patch: str, *, key: str | None = None) -> Patched:
         """Applies a patch in any supported format, all or nothing, and only once per `key`."""
         params = {"patch": patch, "key": key or uuid.uuid4().hex}
-        return parse(Patched, await self.request("patch/apply", params, again=True))
+        return parse(Patched, await self.request("patch/apply", params, retry=True))
 
     async def explain(self, command: str | None = None, *, tool: str | None = None, arguments: Json | None = None) -> Json:
         """Returns the verdict on a command or a call, with its reasons, without running it."""
         params = {"command": command, "tool": tool, "arguments": arguments or {}}
-        explained: Json = await self.request("policy/explain", params, again=True)
+        explained: Json = await self.request("policy/explain", params, retry=True)
         return dict(explained["explanation"])
 
     async def interrupt(self) -> None:
@@ -205,19 +207,19 @@ class Session:
 
     async def close(self) -> None:
         """Ends the session and everything that runs in it. The journal stays."""
-        await self._desk.leave(self, "session/close")
+        await self._registry.leave(self, "session/close")
 
     async def detach(self) -> None:
         """Stops following the session and leaves it running."""
-        await self._desk.leave(self, "session/detach")
+        await self._registry.leave(self, "session/detach")
 
-    async def request(self, method: str, params: Json, *, again: bool = False) -> Any:
+    async def request(self, method: str, params: Json, *, retry: bool = False) -> Any:
         """Sends any request about this session. Parameters that are None are omitted."""
-        return await self._request(method, params, again=again)
+        return await self._request(method, params, retry=retry)
 
-    async def _request(self, method: str, params: Json, *, again: bool = False, late: Late | None = None) -> Any:
+    async def _request(self, method: str, params: Json, *, retry: bool = False, on_late: OnLate | None = None) -> Any:
         said = {name: value for name, value in params.items() if value is not None}
-        return await self._desk.link.request(method, {"session_id": self.id, **said}, again=again, late=late)
+        return await self._registry.connection.request(method, {"session_id": self.id, **said}, retry=retry, on_late=on_late)
 
     async def _invoke(self, params: Json) -> Json:
         """Answers a `tool/invoke` request."""

@@ -17,7 +17,7 @@ from pathlib import PurePath
 from typing import Any, get_type_hints, overload
 from uuid import UUID
 
-from ._schema import object_of, value_of
+from ._json_schema import object_of, value_of
 from .types import Json
 
 log = logging.getLogger("toolgate")

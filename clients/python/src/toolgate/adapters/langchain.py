@@ -9,7 +9,7 @@ from langchain_core.tools import StructuredTool
 
 from ..session import Session
 from ..types import Described, Json, ToolAnswer
-from ._offer import call, image_url, offered, schema
+from ._session_tools import call, image_url, offered, schema
 
 
 async def structured_tools(session: Session, only: Collection[str] | None = None) -> list[StructuredTool]:

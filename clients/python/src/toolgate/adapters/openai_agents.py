@@ -12,7 +12,7 @@ from agents.tool_context import ToolContext
 
 from ..session import Session
 from ..types import Described, ToolAnswer
-from ._offer import call, image_url, offered, schema
+from ._session_tools import call, image_url, offered, schema
 
 
 async def function_tools(session: Session, only: Collection[str] | None = None) -> list[Tool]:

@@ -1,18 +1,11 @@
-"""Error classes, the WebSocket and the example program, with the real server."""
+"""Error classes: each error code of the real server raises its own subclass of `RpcError`."""
 
 from __future__ import annotations
-
-import asyncio
-import os
-import sys
-from pathlib import Path
 
 import pytest
 
 from conftest import Server, World
 from toolgate import (
-    CannotConnect,
-    Client,
     InUse,
     InvalidParams,
     InvalidRequest,
@@ -56,34 +49,3 @@ async def test_errors_have_classes(world: World) -> None:
             await session.write_file("no.txt", "no")
         assert refused.value.code == -32008 and refused.value.data["error"]
         assert not (world.work / "no.txt").exists()
-
-
-async def test_a_websocket_wants_its_token(world: World) -> None:
-    env = {**world.env, "TOKEN_FOR_TESTS": "a-token-for-tests-0123456789-abcdefgh"}
-    args = ("serve", "--websocket", "127.0.0.1:0", "--token-env", "TOKEN_FOR_TESTS")
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(world.binary, *args, env={**os.environ, **env}, stderr=pipe)
-    try:
-        assert process.stderr is not None
-        url = (await process.stderr.readline()).decode().split()[-1]
-        # With a newline, as if read from a file.
-        async with Client.connect_websocket(url, env["TOKEN_FOR_TESTS"] + "\n") as client:
-            session = await client.start_session(cwd=world.work)
-            assert (await session.call("list_dir", {"path": "."})).success
-        with pytest.raises(CannotConnect, match="rejected this client: the token is missing or wrong"):
-            await Client.connect_websocket(url, "wrong").open()
-    finally:
-        process.kill()
-        await process.wait()
-
-
-async def test_the_example_runs(world: World) -> None:
-    example = Path(__file__).parents[1] / "examples" / "dynamic_tool.py"
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(example), world.binary, env={**os.environ, **world.env}, stdout=pipe
-    )
-    out, _ = await process.communicate()
-    assert out.decode() == "the tool says: 21 degrees in Lisbon\nthe model says: It is warm in Lisbon.\n"
-    lines = [line.strip() for line in example.read_text().splitlines()]
-    assert len([line for line in lines if line and not line.startswith(('"""', "{"))]) <= 20

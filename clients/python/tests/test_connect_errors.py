@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from conftest import World
-from fake import Fake
+from fake_server import Fake
 from toolgate import CannotConnect, Client, ConnectionLost, Reconnect, ToolgateError
 
 AT_ONCE = 5
@@ -38,9 +38,9 @@ async def opened(client: Client) -> None:
 
 async def test_a_client_that_is_not_open_says_so_at_once(world: World) -> None:
     client = world.client()
-    for asking in (client.start_session(cwd="."), client.sessions(), client.attach("s")):
+    for request in (client.start_session(cwd="."), client.sessions(), client.attach("s")):
         with pytest.raises(ToolgateError, match=r"not open: use `async with client:`, or `await client.open\(\)`"):
-            await asyncio.wait_for(asking, AT_ONCE)
+            await asyncio.wait_for(request, AT_ONCE)
     await client.close()
 
 

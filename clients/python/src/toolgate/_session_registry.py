@@ -1,4 +1,4 @@
-"""Session table of a client: dispatches messages to sessions and reattaches them after a lost connection."""
+"""Sessions of a client by ID: dispatches messages to sessions and reattaches them after a lost connection."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from . import asking
-from ._link import Link, Reconnect
-from ._rpc import Connection
+from . import approvals
+from ._reconnect import Reconnect, ReconnectingConnection
+from ._rpc_connection import RpcConnection
 from ._transport import Opener
 from .errors import ConnectionLost, JournalBehind, NoSuchMethod, NoSuchSession, RpcError
 from .types import Initialized, Json, Started, parse
@@ -21,13 +21,13 @@ ATTACH_TOGETHER = 32
 NO_METHOD = -32601
 
 
-class Desk:
-    """Connects one link to the sessions of a client."""
+class SessionRegistry:
+    """The sessions of a client by ID, and the connection that they share."""
 
-    def __init__(self, opener: Opener, reconnect: Reconnect | None, hello: Json) -> None:
-        self.link = Link(opener, reconnect, self._answer, self._hear)
+    def __init__(self, opener: Opener, reconnect: Reconnect | None, initialize: Json) -> None:
+        self.connection = ReconnectingConnection(opener, reconnect, self._answer, self._receive)
         self.server: Initialized | None = None
-        self._hello = hello
+        self._initialize_params = initialize
         self._sessions: dict[str, Session] = {}
         # Notifications that arrive before the response to `session/start` names their session.
         self._starting = 0
@@ -35,11 +35,11 @@ class Desk:
 
     async def open(self) -> None:
         """Connects to the server."""
-        await self.link.open(self._greet, self._end)
+        await self.connection.open(self._initialize, self._end)
 
     async def close(self) -> None:
         """Closes the connection and ends the event streams of all sessions."""
-        await self.link.close()
+        await self.connection.close()
         self._end(None)
 
     @contextlib.contextmanager
@@ -59,24 +59,24 @@ class Desk:
         self._sessions[session.id] = session
         early = [(method, params) for method, params in self._early if params["session_id"] == session.id]
         for method, params in early:
-            self._hear(method, params)
+            self._receive(method, params)
 
     async def attach(self, session: Session) -> None:
         """Attaches to an existing session. If the connection is lost meanwhile, the session is reattached with the others."""
-        connection = await self.link.ready()
+        connection = await self.connection.ready()
         if session.id in self._sessions:
             raise ValueError(f"this client follows session {session.id} already; use its existing `Session` object")
         # Added before the request: events and questions may arrive before the response.
         self._sessions[session.id] = session
         try:
             try:
-                session.started = await session._follower.attach(connection)
+                session.started = await session._subscription.attach(connection)
             except ConnectionLost:
-                if self.link.reconnect is None:
+                if self.connection.reconnect is None:
                     raise
-                await self.link.ready()
-                if session._follower.failure is not None:
-                    raise session._follower.failure from None
+                await self.connection.ready()
+                if session._subscription.failure is not None:
+                    raise session._subscription.failure from None
         except BaseException:
             self._sessions.pop(session.id, None)
             raise
@@ -86,24 +86,24 @@ class Desk:
         session._is_leaving = True
         try:
             with contextlib.suppress(NoSuchSession):
-                await self.link.request(method, {"session_id": session.id}, again=True)
+                await self.connection.request(method, {"session_id": session.id}, retry=True)
         except BaseException:
             session._is_leaving = False
             raise
         if method == "session/close":
-            await session._follower.last_words()
+            await session._subscription.wait_for_end()
         self._sessions.pop(session.id, None)
-        session._follower.end()
+        session._subscription.end()
 
-    def _hear(self, method: str, params: Json) -> None:
+    def _receive(self, method: str, params: Json) -> None:
         session = self._sessions.get(params.get("session_id", ""))
         if session is None:
             if self._starting and "session_id" in params:
                 self._early.append((method, params))
         elif method == "session/event":
-            session._follower.hear_event(params)
+            session._subscription.receive_event(params)
         elif method == "session/delta":
-            session._follower.hear_delta(params)
+            session._subscription.receive_delta(params)
 
     async def _answer(self, method: str, params: Json) -> Json:
         session = self._sessions.get(params.get("session_id", ""))
@@ -112,14 +112,14 @@ class Desk:
         if method == "tool/invoke":
             return await session._invoke(params)
         if method == "approval/request":
-            return await asking.decide(session.on_approval, params)
+            return await approvals.decide(session.on_approval, params)
         if method == "user/ask":
-            return await asking.answer(session.on_question, params)
+            return await approvals.answer(session.on_question, params)
         raise NoSuchMethod(NO_METHOD, f"this client has no method `{method}`")
 
-    async def _greet(self, connection: Connection) -> None:
+    async def _initialize(self, connection: RpcConnection) -> None:
         try:
-            self.server = parse(Initialized, await connection.request("initialize", self._hello))
+            self.server = parse(Initialized, await connection.request("initialize", self._initialize_params))
         except ConnectionLost as lost:
             raise connection.transport.unanswered(connection.why) from lost
         connection.longest = self.server.limits.message_bytes
@@ -128,16 +128,16 @@ class Desk:
         async def again(session: Session) -> None:
             async with some:
                 try:
-                    session.started = await session._follower.attach_again(connection)
+                    session.started = await session._subscription.attach_again(connection)
                 except (RpcError, JournalBehind) as error:
                     # Only this session ends; its readers get the error.
                     self._sessions.pop(session.id, None)
-                    session._follower.end(error)
+                    session._subscription.end(error)
 
         await asyncio.gather(*(again(each) for each in list(self._sessions.values()) if not each._is_leaving))
 
     def _end(self, error: Exception | None) -> None:
         lost = None if error is None else ConnectionLost(str(error))
         for session in self._sessions.values():
-            session._follower.end(lost)
+            session._subscription.end(lost)
         self._sessions.clear()

@@ -11,8 +11,8 @@ from typing import Any, get_args
 
 import pytest
 
-from fake import LIMITS, STARTED, Fake, Guest, Json
-from toolgate import Client, Image, asking, client, tools, types
+from fake_server import LIMITS, STARTED, Fake, Guest, Json
+from toolgate import Client, Image, approvals, client, tools, types
 from toolgate.errors import CODES
 
 PROJECT = Path(__file__).parents[1]
@@ -47,10 +47,10 @@ def test_every_method_is_used_and_no_other() -> None:
         (types.Patched, "PatchApplyResult"),
         (types.Output, "ProcessReadResult"),
         (tools.Invocation, "ToolInvokeParams"),
-        (asking.Approval, "ApprovalRequestParams"),
-        (asking.Decision, "ApprovalRequestResult"),
-        (asking.Choice, "UserAskOption"),
-        (asking.Question, "UserAskParams"),
+        (approvals.Approval, "ApprovalRequestParams"),
+        (approvals.Decision, "ApprovalRequestResult"),
+        (approvals.Choice, "UserAskOption"),
+        (approvals.Question, "UserAskParams"),
     ],
 )
 def test_every_member_is_known(ours: Any, theirs: str) -> None:

@@ -8,10 +8,10 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from typing import Any
 
-from ._events import EventLog
-from ._link import Link
-from ._rpc import Connection
-from ._turn import TurnWatch
+from ._event_log import EventLog
+from ._reconnect import ReconnectingConnection
+from ._rpc_connection import RpcConnection
+from ._turn_tracker import TurnTracker
 from .errors import InUse, JournalBehind, TurnLost
 from .tools import Tool
 from .types import Attached, Delta, Event, Json, Prompted, parse
@@ -21,10 +21,10 @@ DELTAS = 1024
 # Retries while another server still holds the session, and the pause between them in seconds.
 IN_USE_TRIES, IN_USE_PAUSE = 20, 0.1
 # Seconds to wait for the last event after the response to `session/close`.
-LAST_WORDS = 1.0
+END_EVENT_SECONDS = 1.0
 
 
-class Follower:
+class Subscription:
     """Receives a session's notifications: stores events, passes deltas to readers, and resolves turns after a reconnect."""
 
     def __init__(self, session_id: str, tools: dict[str, Tool], start: Json, cursor: int, keep: int) -> None:
@@ -32,26 +32,26 @@ class Follower:
         self.tools = tools
         # Start options, for a server that has to resume the session from its journal.
         self._start = start
-        self._watches: set[TurnWatch] = set()
+        self._trackers: set[TurnTracker] = set()
         self._readers: set[_Reader] = set()
         self.attached: Attached | None = None
         # The error that ended the session here, such as a failed reattach.
         self.failure: Exception | None = None
 
-    def hear_event(self, params: Json) -> None:
+    def receive_event(self, params: Json) -> None:
         """Handles a `session/event` notification."""
         members = params["event"]
         event = Event(params["session_id"], params["cursor"], members.get("kind", ""), members)
         if self.log.push(event):
-            for watch in self._watches:
-                watch.see(event)
+            for tracker in self._trackers:
+                tracker.see(event)
 
-    def hear_delta(self, params: Json) -> None:
+    def receive_delta(self, params: Json) -> None:
         """Handles a `session/delta` notification."""
         for reader in self._readers:
             reader.push(Delta(params["session_id"], params.get("kind", ""), params))
 
-    async def attach(self, connection: Connection) -> Attached:
+    async def attach(self, connection: RpcConnection) -> Attached:
         """Attaches to the session after the last event received."""
         params: Json = {
             "session_id": self.log.session_id,
@@ -66,7 +66,7 @@ class Follower:
         self.attached = attached
         return attached
 
-    async def attach_again(self, connection: Connection) -> Attached:
+    async def attach_again(self, connection: RpcConnection) -> Attached:
         """Attaches after a lost connection. Retries while the previous server still holds the session."""
         for _ in range(IN_USE_TRIES):
             try:
@@ -75,10 +75,10 @@ class Follower:
                 await asyncio.sleep(IN_USE_PAUSE)
         return await self.attach(connection)
 
-    async def last_words(self) -> None:
+    async def wait_for_end(self) -> None:
         """Waits for the `end` event of a closed session. Events and responses are not ordered against each other."""
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self.log.ended(), LAST_WORDS)
+            await asyncio.wait_for(self.log.ended(), END_EVENT_SECONDS)
 
     def end(self, error: Exception | None = None) -> None:
         """Ends the event log and all delta readers."""
@@ -88,38 +88,38 @@ class Follower:
             reader.end()
 
     @contextlib.contextmanager
-    def watching(self) -> Iterator[TurnWatch]:
+    def track_turn(self) -> Iterator[TurnTracker]:
         """Watches the turn of a prompt that is about to be sent."""
-        watch = TurnWatch()
-        self._watches.add(watch)
+        tracker = TurnTracker()
+        self._trackers.add(tracker)
         try:
-            yield watch
+            yield tracker
         finally:
-            self._watches.discard(watch)
+            self._trackers.discard(tracker)
 
-    async def settle(self, watch: TurnWatch, link: Link) -> Prompted | None:
+    async def recover_turn(self, tracker: TurnTracker, server: ReconnectingConnection) -> Prompted | None:
         """Returns the result of a turn whose response was lost, or None if the server never got the prompt."""
-        while True:  # ends: each round is a connection, and the link gives up within bounds
-            connection = await link.ready()
+        while True:  # ends: each round is a connection, and reconnecting gives up within bounds
+            connection = await server.ready()
             if self.failure is not None:
                 raise self.failure
-            assert self.attached is not None, "a link that is ready has attached every session"
+            assert self.attached is not None, "a connection that is ready has attached every session"
             attached = self.attached
             await _either(self.log.reached(attached.cursor), connection)
-            if watch.over.done():
-                return watch.over.result()
+            if tracker.over.done():
+                return tracker.over.result()
             if connection.ended.is_set():
                 continue
             if attached.busy:
                 # The server may have accepted the prompt and not yet written it to the journal.
-                await _either(watch.moved.wait(), connection)
+                await _either(tracker.moved.wait(), connection)
             if connection.ended.is_set():
                 continue
-            if not watch.is_taken:
+            if not tracker.is_taken:
                 return None
             if not attached.busy:
                 raise TurnLost(self.log.session_id, self.log.cursor)
-            await _either(asyncio.shield(watch.over), connection)
+            await _either(asyncio.shield(tracker.over), connection)
 
     async def deltas(self) -> AsyncIterator[Delta]:
         """Yields deltas, starting when the iteration starts."""
@@ -158,7 +158,7 @@ class _Reader:
             await self._news.wait()
 
 
-async def _either(work: Awaitable[Any], connection: Connection) -> None:
+async def _either(work: Awaitable[Any], connection: RpcConnection) -> None:
     """Waits for `work` or the end of the connection, whichever comes first."""
     tasks = {asyncio.ensure_future(work), asyncio.ensure_future(connection.ended.wait())}
     try:

@@ -7,7 +7,7 @@ import asyncio
 from .types import Event, Prompted
 
 
-class TurnWatch:
+class TurnTracker:
     """Follows the events of one prompt: `prompt` or `added`, `said`, and the `turn` that ends it."""
 
     def __init__(self) -> None:

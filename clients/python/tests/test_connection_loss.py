@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from fake import Fake, Json, Talk, begun
+from fake_server import Fake, Json, Talk, begun
 from toolgate import (
     Client,
     ConnectionLost,

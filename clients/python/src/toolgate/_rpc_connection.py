@@ -17,26 +17,26 @@ log = logging.getLogger("toolgate")
 
 CANCELLED, INTERNAL, REQUEST = -32800, -32603, -32600
 # Seconds to wait after a failed send for the reader to learn why the connection ended.
-LAST_WORDS = 2.0
+END_REASON_SECONDS = 2.0
 
-Answering = Callable[[str, Json], Awaitable[Json]]
-Hearing = Callable[[str, Json], None]
+RequestHandler = Callable[[str, Json], Awaitable[Json]]
+NotificationHandler = Callable[[str, Json], None]
 # Gets the response to a request that was cancelled and answered anyway.
-Late = Callable[[Any], None]
+OnLate = Callable[[Any], None]
 
 
-class Connection:
+class RpcConnection:
     """One connection to a server. Requests without a response at its end raise `ConnectionLost`."""
 
-    def __init__(self, transport: Transport, answer: Answering, hear: Hearing) -> None:
+    def __init__(self, transport: Transport, answer: RequestHandler, receive: NotificationHandler) -> None:
         self.transport = transport
         # Why the connection ended; empty while it is open.
         self.why = ""
         self._answer = answer
-        self._hear = hear
+        self._receive = receive
         self._ids = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
-        self._late: dict[int, Late] = {}
+        self._late: dict[int, OnLate] = {}
         self._answering: dict[Any, asyncio.Future[Json]] = {}
         # Keeps background tasks alive: the event loop holds only weak references.
         self._loose: set[asyncio.Task[None]] = set()
@@ -45,8 +45,8 @@ class Connection:
         self.longest = 16 << 20
         self._reading = asyncio.create_task(self._read(), name="toolgate reader")
 
-    async def request(self, method: str, params: Json, late: Late | None = None) -> Any:
-        """Sends a request and waits for the response. Cancellation sends `$/cancel`; `late` gets a response after that."""
+    async def request(self, method: str, params: Json, on_late: OnLate | None = None) -> Any:
+        """Sends a request and waits for the response. Cancellation sends `$/cancel`; `on_late` gets a response after that."""
         if self.ended.is_set():
             raise ConnectionLost(f"the connection has ended: {self.why}")
         id = next(self._ids)
@@ -57,12 +57,12 @@ class Connection:
             await self._send({"id": id, "method": method, "params": params})
             return await answer
         except asyncio.CancelledError:
-            self._take_back(id, answer, late)
+            self._take_back(id, answer, on_late)
             raise
         finally:
             self._waiting.pop(id, None)
 
-    def undo(self, method: str, params: Json) -> None:
+    def send_without_waiting(self, method: str, params: Json) -> None:
         """Sends a request without waiting for the response."""
         self._later(self.request(method, params))
 
@@ -73,14 +73,14 @@ class Connection:
         self._reading.cancel()
         await asyncio.gather(self._reading, *self._loose, return_exceptions=True)
 
-    def _take_back(self, id: int, answer: asyncio.Future[Any], late: Late | None) -> None:
+    def _take_back(self, id: int, answer: asyncio.Future[Any], on_late: OnLate | None) -> None:
         if answer.done() and not answer.cancelled():
             # The response arrived before the cancellation took effect.
-            if late is not None and answer.exception() is None:
-                late(answer.result())
+            if on_late is not None and answer.exception() is None:
+                on_late(answer.result())
         elif not self.ended.is_set():
-            if late is not None:
-                self._late[id] = late
+            if on_late is not None:
+                self._late[id] = on_late
             self._later(self._send({"method": "$/cancel", "params": {"id": id}}))
 
     async def _send(self, message: Json) -> None:
@@ -94,7 +94,7 @@ class Connection:
             await self.transport.send(data)
         except (OSError, RuntimeError) as error:
             # The reader may still learn why the connection ended.
-            await asyncio.wait([self._reading], timeout=LAST_WORDS)
+            await asyncio.wait([self._reading], timeout=END_REASON_SECONDS)
             # A retry must not get this connection again.
             self._end(str(error))
             raise ConnectionLost(f"the connection has ended: {self.why}") from error
@@ -132,15 +132,15 @@ class Connection:
             if taken_back := self._answering.get(message["params"]["id"]):
                 taken_back.cancel()
         else:
-            self._hear(method, message.get("params", {}))
+            self._receive(method, message.get("params", {}))
 
     def _answered(self, id: Any, message: Json) -> None:
-        late = self._late.pop(id, None)
-        if late is not None and message.get("error") is None:
-            late(message.get("result"))
+        on_late = self._late.pop(id, None)
+        if on_late is not None and message.get("error") is None:
+            on_late(message.get("result"))
         waiting = self._waiting.get(id)
         if waiting is None or waiting.done():
-            # Late responses to cancelled requests are expected. An error without an ID is about a message of ours.
+            # OnLate responses to cancelled requests are expected. An error without an ID is about a message of ours.
             if id is None:
                 log.warning("the server could not read a message: %s", message.get("error"))
             return

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from conftest import Server, World, call, message
-from fake import STARTED, Fake, Json, Talk, begun
+from fake_server import STARTED, Fake, Json, Talk, begun
 from toolgate import Client, NoSuchProcess, NoSuchSession, Process, Reconnect, tool
 
 
@@ -24,15 +24,15 @@ async def talk(tmp_path: Path) -> AsyncIterator[Talk]:
         await client.close()
 
 
-async def cancelled(talk: Talk, asking: Coroutine[Any, Any, Any], method: str) -> Json:
+async def cancelled(talk: Talk, request: Coroutine[Any, Any, Any], method: str) -> Json:
     """Starts a request, cancels it, and returns the request that the server received."""
-    task = asyncio.create_task(asking)
-    request = await talk.guest.expect(method)
+    task = asyncio.create_task(request)
+    sent = await talk.guest.expect(method)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert (await talk.guest.expect("$/cancel"))["params"] == {"id": request["id"]}
-    return request
+    assert (await talk.guest.expect("$/cancel"))["params"] == {"id": sent["id"]}
+    return sent
 
 
 async def test_a_late_answer_is_passed_over(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
@@ -55,7 +55,7 @@ async def test_a_session_that_nobody_waits_for_is_closed(talk: Talk) -> None:
 async def test_a_session_whose_answer_comes_in_the_same_moment_is_closed_too(talk: Talk) -> None:
     starting = asyncio.create_task(talk.client.start_session())
     start = await talk.guest.expect("session/start")
-    connection = await talk.client._desk.link.ready()
+    connection = await talk.client._registry.connection.ready()
     connection._answered(start["id"], {"result": {**STARTED, "session_id": "unwanted"}})
     starting.cancel()
     with pytest.raises(asyncio.CancelledError):
