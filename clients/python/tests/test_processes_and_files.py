@@ -102,6 +102,12 @@ async def test_verdicts_are_explained_and_nothing_is_done(session: Session, worl
     explained = await session.explain("rm -rf /")
     assert explained["verdict"] != "allow" and explained["why"]
     assert (await session.explain("ls"))["verdict"] == "allow"
+    # A word is never split or expanded: `;` is an argument of `echo` here, and a separator in a script.
+    words, script = await session.explain(["echo", "; rm -rf /"]), await session.explain("echo ; rm -rf /")
+    assert words["verdict"] == "allow" and script["verdict"] != "allow"
+    assert [each["command"] for each in words["commands"]][1:] == ["echo '; rm -rf /'"]
+    with pytest.raises(ValueError, match="no words"):
+        await session.explain([])
     (world.work / "a.txt").write_text("one\n")
     reads = await session.explain(tool="read_file", arguments={"path": "a.txt"})
     assert reads["verdict"] == "allow"

@@ -53,10 +53,22 @@ async def test_a_model_calls_a_tool_of_this_program(world: World) -> None:
         assert (turn.ended, turn.text, turn.detail) == ("done", "Sunny.", None)
         events = await told(session)
     answers = [(event["success"], event.text) for event in events if event.kind == "answered"]
-    assert answers == [(True, f"sun in Lisbon for {turn.turn_id}"), (False, "LookupError: unknown city Atlantis")]
+    assert answers == [(True, f"sun in Lisbon for {turn.turn_id}"), (False, "`weather`: LookupError: unknown city Atlantis")]
     assert [event.text for event in events if event.kind == "said" and event.text] == ["Sunny."]
     assert [event["id"] for event in events if event.kind == "turn"] == [turn.turn_id]
     assert events[-1].kind == "end"
+
+
+async def test_a_tool_that_raises_fails_the_call_with_a_kind_and_a_message(world: World) -> None:
+    async with world.client() as client:
+        session = await client.start_session(cwd=world.work, tools=[weather])
+        answer = await session.call("weather", {"city": "Atlantis"})
+        assert (answer.success, answer.error) == (False, "io")
+        assert answer.text == "`weather`: LookupError: unknown city Atlantis"
+        # The server still lists the tool, and this client no longer has it.
+        session._tools.clear()
+        answer = await session.call("weather", {"city": "Oslo"})
+        assert (answer.success, answer.error, answer.text) == (False, "io", "`weather`: the client no longer has this tool")
 
 
 async def test_text_is_told_as_it_comes(world: World) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Optional, TypedDict
 
 import pytest
 
-from toolgate import Image, Invocation, Tool, tool
+from toolgate import Image, Invocation, PeerFault, Tool, tool
 from toolgate._json_schema import schema_of, value_of
 from toolgate.tools import checked, content
 
@@ -124,7 +124,11 @@ def test_parameters_without_a_name_are_refused() -> None:
 
 
 async def answer(of: Tool, **arguments: Any) -> tuple[bool, str]:
-    told = await of._invoke(Invocation("s", "c", "t", of.name, arguments))
+    """Calls a tool. Returns its text, or False and the message of its error response."""
+    try:
+        told = await of._invoke(Invocation("s", "c", "t", of.name, arguments))
+    except PeerFault as fault:
+        return False, fault.message
     return told["success"], told["content_items"][0]["text"]
 
 

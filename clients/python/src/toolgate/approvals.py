@@ -7,13 +7,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from .errors import PeerFault
+from .errors import PEER_FAULT, PeerFault
 from .tools import called
 from .types import Json, parse
 
 log = logging.getLogger("toolgate")
-
-NO_HANDLER = -32009
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ async def decide(handler: OnApproval | None, params: Json) -> Json:
             params.get("session_id"),
             params.get("question", {}).get("tool", "a call"),
         )
-        raise PeerFault(NO_HANDLER, "this program has no `on_approval` handler for the session")
+        raise PeerFault(PEER_FAULT, "this program has no `on_approval` handler for the session")
     approval = parse(Approval, params)
     try:
         return _told(_decision(approval, await called(handler, approval)))
@@ -130,7 +128,7 @@ async def answer(handler: OnQuestion | None, params: Json) -> Json:
             params.get("session_id"),
             params.get("question"),
         )
-        raise PeerFault(NO_HANDLER, "this program has no `on_question` handler for the session")
+        raise PeerFault(PEER_FAULT, "this program has no `on_question` handler for the session")
     try:
         said: Any = await called(handler, parse(Question, params))
         if said is not None and not isinstance(said, str):

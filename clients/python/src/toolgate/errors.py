@@ -91,6 +91,9 @@ class Cancelled(RpcError):
     """-32800: the request was cancelled."""
 
 
+# Code of an error response of this client: a tool raised an exception, or there is no handler for a question.
+PEER_FAULT = -32009
+
 CODES: dict[int, type[RpcError]] = {
     -32700: ParseFault,
     -32600: InvalidRequest,
@@ -106,7 +109,7 @@ CODES: dict[int, type[RpcError]] = {
     -32006: JournalFault,
     -32007: InUse,
     -32008: Refused,
-    -32009: PeerFault,
+    PEER_FAULT: PeerFault,
     -32800: Cancelled,
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import shlex
 import uuid
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ._rpc_connection import OnLate
 from ._subscription import Subscription
 from .approvals import OnApproval, OnQuestion
-from .errors import ConnectionLost, RpcError
+from .errors import PEER_FAULT, ConnectionLost, PeerFault, RpcError
 from .process import Process
 from .tools import Image, Invocation, Tool, checked, content
 from .types import (
@@ -195,9 +196,18 @@ class Session:
         params = {"patch": patch, "key": key or uuid.uuid4().hex}
         return parse(Patched, await self.request("patch/apply", params, retry=True))
 
-    async def explain(self, command: str | None = None, *, tool: str | None = None, arguments: Json | None = None) -> Json:
-        """Returns the verdict on a command or a call, with its reasons, without running it."""
-        params = {"command": command, "tool": tool, "arguments": arguments or {}}
+    async def explain(
+        self,
+        command: str | Sequence[str] | None = None,
+        *,
+        tool: str | None = None,
+        arguments: Json | None = None,
+    ) -> Json:
+        """Returns the verdict on a command or a call, with its reasons, without running it.
+
+        `command` is a shell script, or the words of one command such as `["git", "push"]`.
+        """
+        params = {"command": _script_of(command), "tool": tool, "arguments": arguments or {}}
         explained: Json = await self.request("policy/explain", params, retry=True)
         return dict(explained["explanation"])
 
@@ -226,6 +236,14 @@ class Session:
         invocation = parse(Invocation, params)
         tool = self._tools.get(invocation.tool)
         if tool is None:
-            said = f"the client no longer has a tool `{invocation.tool}`"
-            return {"content_items": content(said), "success": False}
+            raise PeerFault(PEER_FAULT, "the client no longer has this tool")
         return await tool._invoke(invocation)
+
+
+def _script_of(command: str | Sequence[str] | None) -> str | None:
+    """Quotes the words of a command as a shell script. A script and None are returned unchanged."""
+    if command is None or isinstance(command, str):
+        return command
+    if not command:
+        raise ValueError("the command has no words")
+    return shlex.join(command)

@@ -18,6 +18,7 @@ from typing import Any, get_type_hints, overload
 from uuid import UUID
 
 from ._json_schema import object_of, value_of
+from .errors import PEER_FAULT, PeerFault
 from .types import Json
 
 log = logging.getLogger("toolgate")
@@ -79,7 +80,10 @@ class Tool:
         return told if self.timeout is None else {**told, "timeout_ms": round(self.timeout * 1000)}
 
     async def _invoke(self, invocation: Invocation) -> Json:
-        """Answers a call. An exception of the function is logged, and its text becomes an unsuccessful result."""
+        """Answers a call. Logs an exception of the function and raises it as `PeerFault`, which becomes an error response.
+
+        The server then fails the call with the error kind `io`, and the model reads the message.
+        """
         try:
             arguments = {name: value_of(self.hints.get(name, Any), value) for name, value in invocation.arguments.items()}
             arguments |= {name: invocation for name, hint in self.hints.items() if hint is Invocation}
@@ -89,7 +93,7 @@ class Tool:
             log.exception("the tool `%s` raised an exception; the model gets its message", self.name)
             # With the class name: the message of a KeyError is only the key.
             said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            return {"content_items": content(said), "success": False}
+            raise PeerFault(PEER_FAULT, said) from error
 
     def _content(self, result: Any) -> list[Json]:
         try:

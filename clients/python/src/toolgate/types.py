@@ -175,7 +175,11 @@ class Described:
 
 @dataclass(frozen=True)
 class ToolAnswer:
-    """Result of a tool call."""
+    """Result of a tool call.
+
+    `error` is the kind of error: `unknown_tool`, `bad_arguments`, `forbidden`, `denied`, `blocked`, `timed_out`, `cancelled`,
+    `stopped`, `io`, `crashed` or `fatal`. It is None if the call succeeded or the tool itself reported failure.
+    """
 
     call_id: str
     success: bool
