@@ -53,9 +53,9 @@ def message(text: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def binary() -> str:
-    path = Path(os.environ.get("TOOLGATE", DEFAULT)).absolute()
+    path = Path(os.environ.get("TOOLGATE_BIN", DEFAULT)).absolute()
     if not path.exists():
-        pytest.fail(f"there is no program at {path}: build it with `cargo build`, or set TOOLGATE to its path", pytrace=False)
+        pytest.fail(f"there is no program at {path}: build it with `cargo build`, or set TOOLGATE_BIN to its path", pytrace=False)
     return str(path)
 
 

@@ -144,7 +144,7 @@ async def test_a_server_that_dies_later_says_how_too(world: World) -> None:
 
 
 async def test_a_program_that_cannot_be_started_is_named(world: World) -> None:
-    with pytest.raises(CannotConnect, match=r"none-such` cannot be started: No such file .* is Toolgate installed\?"):
+    with pytest.raises(CannotConnect, match=r"none-such` cannot be started: No such file .* finds an installed Toolgate"):
         await opened(Client.spawn(world.work / "none-such", reconnect=PATIENT))
     with pytest.raises(CannotConnect, match="cannot be started: Permission denied"):
         await opened(Client.spawn(world.work))

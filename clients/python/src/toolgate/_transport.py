@@ -11,6 +11,7 @@ import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from ._find_program import find_program
 from .errors import CannotConnect
 
 if TYPE_CHECKING:
@@ -170,31 +171,31 @@ class WebSocket:
 
 
 def spawning(
-    binary: str | os.PathLike[str],
+    command: str | os.PathLike[str] | None,
     args: Sequence[str],
     env: Mapping[str, str] | None,
     cwd: str | os.PathLike[str] | None,
 ) -> Opener:
     """Returns an opener that starts a server. `env` is merged over this program's environment."""
-    command = shlex.join([os.fspath(binary), *args])
 
-    async def start(stdout: int) -> asyncio.subprocess.Process:
+    async def start(program: str, whole_env: Mapping[str, str], stdout: int) -> asyncio.subprocess.Process:
         pipe = asyncio.subprocess.PIPE
-        whole = None if env is None else {**os.environ, **env}
         try:
             # A separate session: Ctrl-C in our terminal must not reach the server.
             return await asyncio.create_subprocess_exec(
-                binary, *args, stdin=pipe, stdout=stdout, env=whole, cwd=cwd, start_new_session=True
+                program, *args, stdin=pipe, stdout=stdout, env=whole_env, cwd=cwd, start_new_session=True
             )
         except OSError as error:
-            raise _not_started(os.fspath(binary), error) from error
+            raise _not_started(program, error) from error
 
     async def open() -> Transport:
+        whole_env = {**os.environ, **(env or {})}
+        program = find_program(whole_env) if command is None else os.fspath(command)
         # A pipe of our own: asyncio's pipe cannot be closed while the child runs.
         read, write = os.pipe()
         file = os.fdopen(read, "rb", 0)
         try:
-            process = await start(write)
+            process = await start(program, whole_env, write)
         except BaseException:
             file.close()
             raise
@@ -202,17 +203,17 @@ def spawning(
             os.close(write)
         reader = asyncio.StreamReader(limit=LONGEST)
         output, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), file)
-        return Child(command, process, reader, output)
+        return Child(shlex.join([program, *args]), process, reader, output)
 
     return open
 
 
-def _not_started(binary: str, error: OSError) -> CannotConnect:
-    why = f"`{binary}` cannot be started: {error.strerror or error}"
-    if error.filename is not None and os.fspath(error.filename) != binary:
+def _not_started(program: str, error: OSError) -> CannotConnect:
+    why = f"`{program}` cannot be started: {error.strerror or error}"
+    if error.filename is not None and os.fspath(error.filename) != program:
         why += f": {os.fspath(error.filename)}"  # the working directory of the server
     elif isinstance(error, FileNotFoundError):
-        why += '; is Toolgate installed? `Client.spawn("/path/to/toolgate")` starts a program that is not in PATH'
+        why += "; `Client.spawn()` without a command finds an installed Toolgate"
     return CannotConnect(why, is_passing=error.errno in SHORT_OF)
 
 

@@ -73,12 +73,12 @@ class Client:
         opener: _transport.Opener,
         *,
         reconnect: bool | Reconnect = False,
-        name: str = "toolgate-client (Python)",
+        name: str = "toolgate (Python)",
     ) -> None:
         policy = Reconnect() if reconnect is True else reconnect or None
         initialize = {
             "protocol": PROTOCOL,
-            "client": {"name": name, "version": metadata.version("toolgate-client")},
+            "client": {"name": name, "version": metadata.version("toolgate")},
             # Always announced. A session without a handler answers with an error, and the server asks other clients.
             "capabilities": {"approvals": True, "questions": True},
         }
@@ -92,7 +92,7 @@ class Client:
     @classmethod
     def spawn(
         cls,
-        binary: str | os.PathLike[str] = "toolgate",
+        command: str | os.PathLike[str] | None = None,
         args: Sequence[str] = ("serve",),
         *,
         env: Mapping[str, str] | None = None,
@@ -101,9 +101,10 @@ class Client:
     ) -> Self:
         """Returns a client that starts its own server and ends it on close. `env` is merged over this program's environment.
 
-        The server inherits standard error from this program.
+        `command` is the program. By default it is the one that the environment variable TOOLGATE_BIN names, or `toolgate` in the
+        scripts directory of this Python environment, or `toolgate` in PATH. The server inherits standard error from this program.
         """
-        opener = _transport.spawning(binary, args, env, cwd)
+        opener = _transport.spawning(command, args, env, cwd)
         return cls(opener, reconnect=reconnect)
 
     @classmethod
