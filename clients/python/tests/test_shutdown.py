@@ -18,10 +18,13 @@ from toolgate._transport import LEAVE
 
 binary, script = sys.argv[1:]
 
+running = asyncio.Event()
+
 @tool
 async def never() -> str:
     "Never ends."
-    await asyncio.sleep(60)
+    running.set()
+    await asyncio.Event().wait()
     return ""
 """
 
@@ -40,7 +43,7 @@ PROGRAMS = {
                 session = await client.start_session(sandbox="workspace-write", approval="never", tools=[never])
                 process = await session.start_process("cat", stdin=True)
                 tasks = [asyncio.create_task(work) for work in (session.call("never"), process.wait())]
-                await asyncio.sleep(0.3)
+                await running.wait()
                 loop = asyncio.get_running_loop()
                 began = loop.time()
             # Pending requests do not delay the close.
@@ -74,7 +77,7 @@ PROGRAMS = {
             async with client:
                 session = await client.start_session(tools=[never])
                 calling = asyncio.create_task(session.call("never"))
-                await asyncio.sleep(0.3)
+                await running.wait()
                 import os
                 os.kill(int(open_and_close("pid")), 9)
                 try:
@@ -85,6 +88,25 @@ PROGRAMS = {
         def open_and_close(path):
             with open(path) as file:
                 return file.read()
+    """,
+    "a plain tool that blocks": """
+        import threading
+
+        @tool
+        def block() -> str:
+            "Blocks for ever."
+            loop.call_soon_threadsafe(running.set)
+            threading.Event().wait()
+            return ""
+
+        async def main():
+            global loop
+            loop = asyncio.get_running_loop()
+            async with Client.spawn(binary) as client:
+                session = await client.start_session(tools=[block])
+                calling = asyncio.create_task(session.call("block"))
+                await running.wait()
+            print(*await asyncio.gather(calling, return_exceptions=True))
     """,
     "a program that ends at once": """
         async def main():
@@ -108,6 +130,7 @@ SAYS = {
     "a tool, a read and a call under way": "the client is closed\nthe client is closed\n['end', 'session']",
     "a main task that is cancelled": "timed out",
     "a server that was killed": "lost",
+    "a plain tool that blocks": "the connection ended before the answer came: this client closed it",
     "a program that ends at once": "CannotConnect",
     "one that does not read and one that does not leave": "gone\ngone",
 }

@@ -13,7 +13,7 @@ import pytest
 
 from toolgate import Image, Invocation, PeerFault, Tool, tool
 from toolgate._json_schema import schema_of, value_of
-from toolgate.tools import checked, content
+from toolgate.tools import content_items, require_tools
 
 
 class Color(enum.Enum):
@@ -203,9 +203,9 @@ def test_a_function_that_is_no_tool_is_named() -> None:
     def forecast() -> None: ...
 
     with pytest.raises(TypeError, match=r"`forecast` is not a tool: put `@tool` above `def forecast`, or pass `tool\(forecast"):
-        checked([forecast])  # type: ignore[list-item]
+        require_tools([forecast])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="'forecast' is not a tool; decorate a function with `@tool`"):
-        checked(["forecast"])  # type: ignore[list-item]
+        require_tools(["forecast"])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(
@@ -225,4 +225,4 @@ def test_a_function_that_is_no_tool_is_named() -> None:
     ],
 )
 def test_what_is_returned_becomes_content(result: Any, items: list[Any]) -> None:
-    assert content(result) == items
+    assert content_items(result) == items

@@ -27,13 +27,30 @@ async def use(session: Session, model: BaseChatModel) -> None:
 """
 
 WRONG = """
-from toolgate import Client
+from typing import Any
+from typing_extensions import assert_type
+from toolgate import Client, tool
 
 
 def plain() -> None: ...
 
 
+@tool
+def weather(city: str) -> str:
+    return city
+
+
+@tool(read_only=True)
+async def distance(city: str, unit: str = "km") -> float:
+    return 1.0
+
+
 async def use(client: Client) -> None:
+    assert_type(weather("Oslo"), str)
+    assert_type(await distance("Oslo", unit="mi"), float)
+    weather(1)  # wrong
+    await distance("Oslo", scale=1)  # wrong
+    assert_type(await client.request("session/list", {}), dict[str, Any])
     await client.start_session(sandbox="read-only", approval="on-request", model={"wire": "chat"}, only_tools=["list_dir"])
     await client.start_session(sandbox="workspace")  # wrong
     await client.start_session(approval="always")  # wrong

@@ -30,7 +30,7 @@ from .errors import (
 )
 from .process import Process
 from .session import Session
-from .tools import Image, Invocation, Tool, tool
+from .tools import Image, Invocation, Tool, ToolFunction, tool
 from .types import ApprovalPolicy, Delta, Event, Piece, Prompted, Sandbox, ToolAnswer, Wire
 
 __all__ = [
@@ -76,6 +76,7 @@ __all__ = [
     "TooMany",
     "Tool",
     "ToolAnswer",
+    "ToolFunction",
     "ToolgateError",
     "TurnLost",
     "Unusable",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
 from ._rpc_connection import NotificationHandler, OnLate, RequestHandler, RpcConnection
 from ._transport import Opener
@@ -78,7 +77,7 @@ class ReconnectingConnection:
                 return self._connection
             await self._changed.wait()
 
-    async def request(self, method: str, params: Json, *, retry: bool = False, on_late: OnLate | None = None) -> Any:
+    async def request(self, method: str, params: Json, *, retry: bool = False, on_late: OnLate | None = None) -> Json:
         """Sends a request. With `retry`, it is sent again if the connection is lost before the response.
 
         `on_late` is called with a response that arrives after the caller was cancelled.

@@ -22,7 +22,7 @@ END_REASON_SECONDS = 2.0
 RequestHandler = Callable[[str, Json], Awaitable[Json]]
 NotificationHandler = Callable[[str, Json], None]
 # Gets the response to a request that was cancelled and answered anyway.
-OnLate = Callable[[Any], None]
+OnLate = Callable[[Json], None]
 
 
 class RpcConnection:
@@ -35,7 +35,7 @@ class RpcConnection:
         self._answer = answer
         self._receive = receive
         self._ids = itertools.count(1)
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._waiting: dict[int, asyncio.Future[Json]] = {}
         self._late: dict[int, OnLate] = {}
         self._answering: dict[Any, asyncio.Future[Json]] = {}
         # Keeps background tasks alive: the event loop holds only weak references.
@@ -45,12 +45,13 @@ class RpcConnection:
         self.longest = 16 << 20
         self._reading = asyncio.create_task(self._read(), name="toolgate reader")
 
-    async def request(self, method: str, params: Json, on_late: OnLate | None = None) -> Any:
+    async def request(self, method: str, params: Json, on_late: OnLate | None = None) -> Json:
         """Sends a request and waits for the response. Cancellation sends `$/cancel`; `on_late` gets a response after that."""
         if self.ended.is_set():
             raise ConnectionLost(f"the connection has ended: {self.why}")
         id = next(self._ids)
-        answer = self._waiting[id] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+        self._waiting[id] = answer
         # Marks the exception as retrieved. Otherwise asyncio logs an error if the caller was cancelled meanwhile.
         answer.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
@@ -73,7 +74,7 @@ class RpcConnection:
         self._reading.cancel()
         await asyncio.gather(self._reading, *self._loose, return_exceptions=True)
 
-    def _take_back(self, id: int, answer: asyncio.Future[Any], on_late: OnLate | None) -> None:
+    def _take_back(self, id: int, answer: asyncio.Future[Json], on_late: OnLate | None) -> None:
         if answer.done() and not answer.cancelled():
             # The response arrived before the cancellation took effect.
             if on_late is not None and answer.exception() is None:
@@ -137,7 +138,7 @@ class RpcConnection:
     def _answered(self, id: Any, message: Json) -> None:
         on_late = self._late.pop(id, None)
         if on_late is not None and message.get("error") is None:
-            on_late(message.get("result"))
+            on_late(message.get("result") or {})
         waiting = self._waiting.get(id)
         if waiting is None or waiting.done():
             # OnLate responses to cancelled requests are expected. An error without an ID is about a message of ours.
@@ -147,7 +148,7 @@ class RpcConnection:
         if (error := message.get("error")) is not None:
             waiting.set_exception(RpcError.of(error["code"], error["message"], error.get("data")))
         else:
-            waiting.set_result(message.get("result"))
+            waiting.set_result(message.get("result") or {})
 
     async def _respond(self, id: Any, method: str, answering: asyncio.Future[Json]) -> None:
         await asyncio.wait([answering])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from . import approvals
 from ._reconnect import Reconnect, ReconnectingConnection
@@ -43,7 +44,7 @@ class SessionRegistry:
         self._end(None)
 
     @contextlib.contextmanager
-    def starting(self) -> Any:
+    def starting(self) -> Iterator[None]:
         """Buffers notifications of unknown sessions until `adopt` delivers them."""
         self._starting += 1
         try:

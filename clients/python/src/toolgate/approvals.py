@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from ._user_functions import BlockingRunner, call_user_function, run_in_thread
 from .errors import PEER_FAULT, PeerFault
-from .tools import called
 from .types import Json, parse
 
 log = logging.getLogger("toolgate")
@@ -94,7 +95,7 @@ OnApproval = Callable[[Approval], Said | Awaitable[Said]]
 OnQuestion = Callable[[Question], str | Awaitable[str | None] | None]
 
 
-async def decide(handler: OnApproval | None, params: Json) -> Json:
+async def decide(handler: OnApproval | None, params: Json, run_blocking: BlockingRunner = run_in_thread) -> Json:
     """Calls the approval handler and returns its decision. Denies if the handler raises an exception.
 
     Without a handler the request is answered with an error. Another client of the session may approve it; otherwise the
@@ -110,13 +111,13 @@ async def decide(handler: OnApproval | None, params: Json) -> Json:
         raise PeerFault(PEER_FAULT, "this program has no `on_approval` handler for the session")
     approval = parse(Approval, params)
     try:
-        return _told(_decision(approval, await called(handler, approval)))
+        return _told(_decision(approval, await call_user_function(partial(handler, approval), run_blocking)))
     except Exception as error:
         log.exception("the approval handler raised an exception; the call is denied")
         return _told(Decision("denied", f"the approval handler failed: {error}"))
 
 
-async def answer(handler: OnQuestion | None, params: Json) -> Json:
+async def answer(handler: OnQuestion | None, params: Json, run_blocking: BlockingRunner = run_in_thread) -> Json:
     """Calls the question handler and returns its answer, which is empty if the handler raises an exception.
 
     Without a handler the request is answered with an error, and another client of the session may answer it.
@@ -130,7 +131,7 @@ async def answer(handler: OnQuestion | None, params: Json) -> Json:
         )
         raise PeerFault(PEER_FAULT, "this program has no `on_question` handler for the session")
     try:
-        said: Any = await called(handler, parse(Question, params))
+        said: Any = await call_user_function(partial(handler, parse(Question, params)), run_blocking)
         if said is not None and not isinstance(said, str):
             raise TypeError(f"the handler returned {said!r}; it must return a string or None")
         return {"answer": said}

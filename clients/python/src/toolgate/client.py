@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from . import _transport
 from ._reconnect import Reconnect
 from ._session_registry import SessionRegistry
 from .approvals import OnApproval, OnQuestion
 from .session import Session
-from .tools import Tool, checked
+from .tools import Tool, require_tools
 from .types import ApprovalPolicy, Initialized, Json, ListedSession, Sandbox, Started, Wire, parse
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Client:
         only_tools: allow-list of Toolgate's own tools; by default all.
         agents: allows the model to start other agents.
         """
-        tools, params = checked(tools), _plain(start)
+        tools, params = require_tools(tools), _plain(start)
         with self._registry.starting():
             told = {**params, "tools": [each._describe() for each in tools]}
             started = parse(Started, await self._registry.connection.request("session/start", told, on_late=self._unwanted))
@@ -207,7 +207,7 @@ class Client:
             self._registry,
             session_id,
             start=_plain(start),
-            tools=checked(tools),
+            tools=require_tools(tools),
             on_approval=on_approval,
             on_question=on_question,
             cursor=cursor,
@@ -222,7 +222,7 @@ class Client:
         listed = await self.request("session/list", params, retry=True)
         return [parse(ListedSession, each) for each in listed["sessions"]]
 
-    async def request(self, method: str, params: Json, *, retry: bool = False) -> Any:
+    async def request(self, method: str, params: Json, *, retry: bool = False) -> Json:
         """Sends any request to the server. With `retry`, it is sent again if the connection is lost."""
         return await self._registry.connection.request(method, params, retry=retry)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .errors import NoSuchProcess
 from .types import Json, Output, Piece
@@ -89,5 +89,5 @@ class Process:
         """Handles the response to a cancelled read. The next read repeats its output, but not its report of the end."""
         self._note(Output.of(answer))
 
-    async def _request(self, method: str, params: Json, *, retry: bool = False, on_late: OnLate | None = None) -> Any:
+    async def _request(self, method: str, params: Json, *, retry: bool = False, on_late: OnLate | None = None) -> Json:
         return await self.session._request(method, {"process_id": self.process_id, **params}, retry=retry, on_late=on_late)

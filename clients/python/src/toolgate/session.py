@@ -7,14 +7,14 @@ import os
 import shlex
 import uuid
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ._rpc_connection import OnLate
 from ._subscription import Subscription
 from .approvals import OnApproval, OnQuestion
 from .errors import PEER_FAULT, ConnectionLost, PeerFault, RpcError
 from .process import Process
-from .tools import Image, Invocation, Tool, checked, content
+from .tools import Image, Invocation, Tool, content_items, require_tools
 from .types import (
     Delta,
     Described,
@@ -89,7 +89,7 @@ class Session:
         again. If the server died during the turn, `TurnLost` is raised. Cancelling this call leaves the turn running;
         `interrupt` stops it.
         """
-        pictures = [piece for each in images for piece in content(each)]
+        pictures = [piece for each in images for piece in content_items(each)]
         params = {"text": text, **({"images": pictures} if pictures else {})}
         while True:  # ends: each round is a connection that was lost, and reconnecting gives up within bounds
             with self._subscription.track_turn() as tracker:
@@ -116,7 +116,7 @@ class Session:
 
     async def register(self, *tools: Tool) -> list[str]:
         """Adds tools to the session, replacing those of the same name. Returns the names of all tools of clients."""
-        before, given = dict(self._tools), checked(tools)
+        before, given = dict(self._tools), require_tools(tools)
         # Added before the request: a call may arrive before the response.
         self._tools.update({each.name: each for each in given})
         try:
@@ -208,7 +208,7 @@ class Session:
         `command` is a shell script, or the words of one command such as `["git", "push"]`.
         """
         params = {"command": _script_of(command), "tool": tool, "arguments": arguments or {}}
-        explained: Json = await self.request("policy/explain", params, retry=True)
+        explained = await self.request("policy/explain", params, retry=True)
         return dict(explained["explanation"])
 
     async def interrupt(self) -> None:
@@ -223,11 +223,11 @@ class Session:
         """Stops following the session and leaves it running."""
         await self._registry.leave(self, "session/detach")
 
-    async def request(self, method: str, params: Json, *, retry: bool = False) -> Any:
+    async def request(self, method: str, params: Json, *, retry: bool = False) -> Json:
         """Sends any request about this session. Parameters that are None are omitted."""
         return await self._request(method, params, retry=retry)
 
-    async def _request(self, method: str, params: Json, *, retry: bool = False, on_late: OnLate | None = None) -> Any:
+    async def _request(self, method: str, params: Json, *, retry: bool = False, on_late: OnLate | None = None) -> Json:
         said = {name: value for name, value in params.items() if value is not None}
         return await self._registry.connection.request(method, {"session_id": self.id, **said}, retry=retry, on_late=on_late)
 

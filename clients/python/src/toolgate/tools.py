@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import dataclasses
 import enum
+import functools
 import inspect
 import json
 import logging
@@ -14,14 +14,18 @@ from dataclasses import dataclass, field
 from datetime import date, time
 from decimal import Decimal
 from pathlib import PurePath
-from typing import Any, get_type_hints, overload
+from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
 from uuid import UUID
 
 from ._json_schema import object_of, value_of
+from ._user_functions import call_user_function
 from .errors import PEER_FAULT, PeerFault
 from .types import Json
 
 log = logging.getLogger("toolgate")
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # Types of content items, and the members that each requires.
 CONTENT_TYPES: dict[Any, set[str]] = {
@@ -65,10 +69,6 @@ class Tool:
     timeout: float | None = None
     hints: dict[str, Any] = field(default_factory=dict, repr=False)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function itself."""
-        return self.function(*args, **kwargs)
-
     def _describe(self) -> Json:
         """Returns the description that the server gets."""
         told = {
@@ -87,7 +87,7 @@ class Tool:
         try:
             arguments = {name: value_of(self.hints.get(name, Any), value) for name, value in invocation.arguments.items()}
             arguments |= {name: invocation for name, hint in self.hints.items() if hint is Invocation}
-            result = await called(self.function, **arguments)
+            result = await call_user_function(functools.partial(self.function, **arguments))
             return {"content_items": self._content(result), "success": True}
         except Exception as error:
             log.exception("the tool `%s` raised an exception; the model gets its message", self.name)
@@ -97,7 +97,7 @@ class Tool:
 
     def _content(self, result: Any) -> list[Json]:
         try:
-            return content(result)
+            return content_items(result)
         except (TypeError, ValueError) as error:
             raise TypeError(
                 f"the result of the tool `{self.name}` cannot be converted: {error}; "
@@ -105,8 +105,19 @@ class Tool:
             ) from error
 
 
+@dataclass(frozen=True)
+class ToolFunction(Tool, Generic[P, R]):
+    """Tool that `@tool` made of a function. Calling it calls the function itself."""
+
+    function: Callable[P, R]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Calls the function itself."""
+        return self.function(*args, **kwargs)
+
+
 @overload
-def tool(function: Callable[..., Any]) -> Tool: ...
+def tool(function: Callable[P, R]) -> ToolFunction[P, R]: ...
 @overload
 def tool(
     *,
@@ -115,25 +126,25 @@ def tool(
     input_schema: Json | None = None,
     read_only: bool = False,
     timeout: float | None = None,
-) -> Callable[[Callable[..., Any]], Tool]: ...
+) -> Callable[[Callable[P, R]], ToolFunction[P, R]]: ...
 def tool(
-    function: Callable[..., Any] | None = None,
+    function: Callable[P, R] | None = None,
     *,
     name: str | None = None,
     description: str | None = None,
     input_schema: Json | None = None,
     read_only: bool = False,
     timeout: float | None = None,
-) -> Tool | Callable[[Callable[..., Any]], Tool]:
+) -> ToolFunction[P, R] | Callable[[Callable[P, R]], ToolFunction[P, R]]:
     """Makes a tool of a function. The model sees the function's name, docstring and parameter types.
 
     `async def` runs on the event loop, a plain function in a thread. `read_only` declares that the tool changes nothing,
     so it may run in parallel with others. `timeout` is its time limit in seconds (60).
     """
 
-    def made(function: Callable[..., Any]) -> Tool:
+    def made(function: Callable[P, R]) -> ToolFunction[P, R]:
         hints = get_type_hints(function, include_extras=True)
-        return Tool(
+        return ToolFunction(
             function=function,
             name=name or function.__name__,
             description=description or inspect.getdoc(function) or "",
@@ -146,7 +157,7 @@ def tool(
     return made if function is None else made(function)
 
 
-def checked(tools: Iterable[Tool]) -> list[Tool]:
+def require_tools(tools: Iterable[Tool]) -> list[Tool]:
     """Returns the tools as a list. Raises `TypeError` for an item that is not a tool."""
     given = list(tools)
     for each in given:
@@ -169,29 +180,13 @@ def _arguments(function: Callable[..., Any], hints: dict[str, Any]) -> Json:
     return object_of({name: hints.get(name, Any) for name in taken}, required, defaults)
 
 
-async def called(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Calls a user's function: on the event loop if it is async, otherwise in a thread, so that it may block."""
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
-        return await function(*args, **kwargs)
-    result = await asyncio.to_thread(_blocking, function, *args, **kwargs)
-    return await result if inspect.isawaitable(result) else result
-
-
-def _blocking(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    try:
-        return function(*args, **kwargs)
-    except StopIteration as error:
-        # Before Python 3.13, a StopIteration from a thread is lost.
-        raise RuntimeError("StopIteration") from error
-
-
-def content(result: Any) -> list[Json]:
+def content_items(result: Any) -> list[Json]:
     """Converts the result of a function to content items: text and images unchanged, everything else as JSON.
 
     Raises `TypeError` for values without a JSON form: `<object object at 0x7f…>` is useless to a model.
     """
     if isinstance(result, Sequence) and not isinstance(result, (str, bytes)) and any(_is_piece(each) for each in result):
-        return [piece for each in result for piece in content(each)]
+        return [piece for each in result for piece in content_items(each)]
     if isinstance(result, Image):
         data = base64.b64encode(result.data).decode()
         return [{"type": "image", "mime_type": result.mime_type, "data": data}]
