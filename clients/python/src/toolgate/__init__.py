@@ -31,6 +31,7 @@ from .errors import (
 from .process import Process
 from .session import Session
 from .tools import Image, Invocation, Tool, ToolFunction, tool
+from .turn_stream import TurnStream
 from .types import ApprovalPolicy, Delta, Event, Piece, Prompted, Sandbox, ToolAnswer, Wire
 
 __all__ = [
@@ -79,6 +80,7 @@ __all__ = [
     "ToolFunction",
     "ToolgateError",
     "TurnLost",
+    "TurnStream",
     "Unusable",
     "Wire",
     "tool",

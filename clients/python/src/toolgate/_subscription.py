@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from typing import Any
 
 from ._event_log import EventLog
+from ._notification_queue import NotificationQueue
 from ._reconnect import ReconnectingConnection
 from ._rpc_connection import RpcConnection
 from ._turn_tracker import TurnTracker
@@ -16,8 +16,6 @@ from .errors import InUse, JournalBehind, TurnLost
 from .tools import Tool
 from .types import Attached, Delta, Event, Json, Prompted, parse
 
-# Deltas queued for one reader; older ones are dropped, as the server does for slow readers.
-DELTAS = 1024
 # Retries while another server still holds the session, and the pause between them in seconds.
 IN_USE_TRIES, IN_USE_PAUSE = 20, 0.1
 # Seconds to wait for the last event after the response to `session/close`.
@@ -25,7 +23,7 @@ END_EVENT_SECONDS = 1.0
 
 
 class Subscription:
-    """Receives a session's notifications: stores events, passes deltas to readers, and resolves turns after a reconnect."""
+    """Receives a session's notifications: stores events, passes all of them to readers, and recovers turns after a reconnect."""
 
     def __init__(self, session_id: str, tools: dict[str, Tool], start: Json, cursor: int, keep: int) -> None:
         self.log = EventLog(session_id, cursor, keep)
@@ -33,7 +31,7 @@ class Subscription:
         # Start options, for a server that has to resume the session from its journal.
         self._start = start
         self._trackers: set[TurnTracker] = set()
-        self._readers: set[_Reader] = set()
+        self._queues: set[NotificationQueue] = set()
         self.attached: Attached | None = None
         # The error that ended the session here, such as a failed reattach.
         self.failure: Exception | None = None
@@ -45,11 +43,13 @@ class Subscription:
         if self.log.push(event):
             for tracker in self._trackers:
                 tracker.see(event)
+            for queue in self._queues:
+                queue.push(event)
 
     def receive_delta(self, params: Json) -> None:
         """Handles a `session/delta` notification."""
-        for reader in self._readers:
-            reader.push(Delta(params["session_id"], params.get("kind", ""), params))
+        for queue in self._queues:
+            queue.push(Delta(params["session_id"], params.get("kind", ""), params))
 
     async def attach(self, connection: RpcConnection) -> Attached:
         """Attaches to the session after the last event received."""
@@ -81,11 +81,13 @@ class Subscription:
             await asyncio.wait_for(self.log.ended(), END_EVENT_SECONDS)
 
     def end(self, error: Exception | None = None) -> None:
-        """Ends the event log and all delta readers."""
+        """Ends the event log and all queues."""
         self.failure = self.failure or error
         self.log.end(error)
-        for reader in self._readers:
-            reader.end()
+        for queue in self._queues:
+            queue.end()
+        for tracker in self._trackers:
+            tracker.end()
 
     @contextlib.contextmanager
     def track_turn(self) -> Iterator[TurnTracker]:
@@ -123,39 +125,26 @@ class Subscription:
 
     async def deltas(self) -> AsyncIterator[Delta]:
         """Yields deltas, starting when the iteration starts."""
-        reader = _Reader()
-        self._readers.add(reader)
+        queue = self.add_queue()
         try:
-            async for delta in reader:
-                yield delta
+            async for item in queue:
+                if isinstance(item, Delta):
+                    yield item
         finally:
-            self._readers.discard(reader)
+            self.remove_queue(queue)
 
+    def add_queue(self) -> NotificationQueue:
+        """Adds a queue that gets the events and deltas from now on."""
+        queue = NotificationQueue()
+        self._queues.add(queue)
+        if self.log.is_over:
+            queue.end()
+        return queue
 
-class _Reader:
-    """Queue of deltas for one reader."""
-
-    def __init__(self) -> None:
-        self._waiting: deque[Delta] = deque(maxlen=DELTAS)
-        self._news = asyncio.Event()
-        self._over = False
-
-    def push(self, delta: Delta) -> None:
-        self._waiting.append(delta)
-        self._news.set()
-
-    def end(self) -> None:
-        self._over = True
-        self._news.set()
-
-    async def __aiter__(self) -> AsyncIterator[Delta]:
-        while True:  # ends: with the session
-            while self._waiting:
-                yield self._waiting.popleft()
-            if self._over:
-                return
-            self._news.clear()
-            await self._news.wait()
+    def remove_queue(self, queue: NotificationQueue) -> None:
+        """Removes a queue, which ends it."""
+        self._queues.discard(queue)
+        queue.end()
 
 
 async def _either(work: Awaitable[Any], connection: RpcConnection) -> None:

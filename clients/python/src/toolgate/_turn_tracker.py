@@ -1,4 +1,4 @@
-"""Result of a turn whose response was lost with the connection, rebuilt from the events."""
+"""Progress and result of a turn, according to the events. They replace a response that was lost with the connection."""
 
 from __future__ import annotations
 
@@ -16,13 +16,30 @@ class TurnTracker:
         # Set when the prompt is in the journal or a turn ends. A busy server always sends one of the two.
         self.moved = asyncio.Event()
         self.over: asyncio.Future[Prompted] = asyncio.get_running_loop().create_future()
+        self._ended_turns: set[str] = set()
+        self._is_over = False
+        self._news = asyncio.Event()
         self._text = ""
         self._is_cut_off = False
+
+    async def wait_for_turn(self, turn_id: str) -> None:
+        """Waits for the event that ends this turn, or for the end of the session."""
+        while turn_id not in self._ended_turns and not self._is_over:
+            self._news.clear()
+            await self._news.wait()
+
+    def end(self) -> None:
+        """Handles the end of the session: no more events come."""
+        self._is_over = True
+        self._news.set()
 
     def see(self, event: Event) -> None:
         """Handles the next event of the session."""
         if event.kind in ("prompt", "added", "turn"):
             self.moved.set()
+        if event.kind == "turn":
+            self._ended_turns.add(event["id"])
+            self._news.set()
         if event.kind in ("prompt", "added"):
             self.is_taken = True
         elif not self.is_taken or self._is_cut_off or self.over.done():

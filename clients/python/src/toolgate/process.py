@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator
+from types import TracebackType
 from typing import TYPE_CHECKING
 
-from .errors import NoSuchProcess
+from .errors import ConnectionLost, NoSuchProcess
 from .types import Json, Output, Piece
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from ._rpc_connection import OnLate
     from .session import Session
 
@@ -27,6 +31,16 @@ class Process:
         self.position = 0
         # The last read, which reported the end of the process.
         self._over: Output | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Kills the process, unless its end was read already or the connection is lost."""
+        if self._over is None:
+            with contextlib.suppress(ConnectionLost, NoSuchProcess):
+                await self.kill()
+                await self.wait()  # the server keeps a process until its end is read
 
     async def read(self, *, wait_ms: int = WAIT_MS, max_bytes: int | None = None) -> Output:
         """Reads the next output. Cancellation and reconnects neither lose nor repeat output."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 import shlex
 import uuid
 from collections.abc import AsyncIterator, Iterable, Sequence
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ._rpc_connection import OnLate
@@ -15,6 +17,7 @@ from .approvals import OnApproval, OnQuestion
 from .errors import PEER_FAULT, ConnectionLost, PeerFault, RpcError
 from .process import Process
 from .tools import Image, Invocation, Tool, content_items, require_tools
+from .turn_stream import TurnStream
 from .types import (
     Delta,
     Described,
@@ -32,6 +35,8 @@ from .types import (
 )
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from ._session_registry import SessionRegistry
 
 Path = str | os.PathLike[str]
@@ -65,6 +70,15 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session {self.id}>"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Closes the session, unless it is closed or detached already, or the connection is lost."""
+        if not self._is_leaving:
+            with contextlib.suppress(ConnectionLost):
+                await self.close()
 
     @property
     def cursor(self) -> int:
@@ -101,6 +115,14 @@ class Session:
                     turn = await self._subscription.recover_turn(tracker, self._registry.connection)
                 if turn is not None:
                     return turn
+
+    def stream(self, text: str, images: Sequence[Image] = ()) -> TurnStream:
+        """Sends a prompt to the model, and yields the events and deltas of the turn.
+
+        `async with session.stream("…") as turn:` sends the prompt, and `async for item in turn:` reads. `turn.result` is the
+        result of the turn after its last event. Leaving the block early stops the turn.
+        """
+        return TurnStream(self, text, images)
 
     async def call(
         self, tool: str, arguments: Json | None = None, *, input: str | None = None, key: str | None = None
