@@ -91,10 +91,11 @@ async def test_a_prompt_that_fails_raises_its_error_in_the_loop(world: World) ->
 async def test_the_response_may_come_before_the_last_event(talk: Talk) -> None:
     async with talk.session.stream("go") as turn:
         prompt = await talk.guest.expect("session/prompt")
-        talk.guest.event(2, "prompt", text="go")
-        talk.guest.answer(prompt, {"turn_id": "t2", "ended": "done", "text": "ok"})
-        talk.guest.event(3, "turn", id="t1", ended="done")
-        talk.guest.event(4, "turn", id="t2", ended="done")
+        talk.guest.event(2, "notice", text="of the previous turn")
+        talk.guest.event(3, "prompt", text="go")
+        talk.guest.answer(prompt, {"turn_id": "t3", "ended": "done", "text": "ok"})
+        talk.guest.event(4, "turn", id="t1", ended="done")
+        talk.guest.event(5, "turn", id="t3", ended="done")
         assert [item.kind async for item in turn] == ["prompt", "turn", "turn"]
     assert turn.result.text == "ok"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 
 from .types import Delta, Event
 
@@ -13,15 +13,22 @@ QUEUED = 1024
 
 
 class NotificationQueue:
-    """Queues notifications until the reader takes them or the session ends."""
+    """Queues notifications until the reader takes them or the session ends. Ignores those before an event of `first_kinds`."""
 
-    def __init__(self) -> None:
+    def __init__(self, first_kinds: Collection[str] = ()) -> None:
+        # Number of the first event in the queue, if `first_kinds` are given.
+        self.first_cursor = 0
+        self._first_kinds = first_kinds
         self._items: deque[Event | Delta] = deque(maxlen=QUEUED)
         self._news = asyncio.Event()
         self._over = False
 
     def push(self, item: Event | Delta) -> None:
         """Adds a notification."""
+        if self._first_kinds:
+            if not isinstance(item, Event) or item.kind not in self._first_kinds:
+                return
+            self.first_cursor, self._first_kinds = item.cursor, ()
         self._items.append(item)
         self._news.set()
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from . import approvals
 from ._reconnect import Reconnect, ReconnectingConnection
 from ._rpc_connection import RpcConnection
 from ._transport import Opener
+from ._user_functions import BlockingRunner, run_in_thread
 from .errors import ConnectionLost, JournalBehind, NoSuchMethod, NoSuchSession, RpcError
 from .types import Initialized, Json, Started, parse
 
@@ -28,6 +29,8 @@ class SessionRegistry:
     def __init__(self, opener: Opener, reconnect: Reconnect | None, initialize: Json) -> None:
         self.connection = ReconnectingConnection(opener, reconnect, self._answer, self._receive)
         self.server: Initialized | None = None
+        # Runs the blocking handlers of a session. The synchronous API replaces it.
+        self.handler_runner: Callable[[str], BlockingRunner] = lambda session_id: run_in_thread
         self._initialize_params = initialize
         self._sessions: dict[str, Session] = {}
         # Notifications that arrive before the response to `session/start` names their session.
@@ -113,9 +116,9 @@ class SessionRegistry:
         if method == "tool/invoke":
             return await session._invoke(params)
         if method == "approval/request":
-            return await approvals.decide(session.on_approval, params)
+            return await approvals.decide(session.on_approval, params, self.handler_runner(session.id))
         if method == "user/ask":
-            return await approvals.answer(session.on_question, params)
+            return await approvals.answer(session.on_question, params, self.handler_runner(session.id))
         raise NoSuchMethod(NO_METHOD, f"this client has no method `{method}`")
 
     async def _initialize(self, connection: RpcConnection) -> None:

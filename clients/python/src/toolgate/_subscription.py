@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Collection, Iterator
 from typing import Any
 
 from ._event_log import EventLog
@@ -133,9 +133,9 @@ class Subscription:
         finally:
             self.remove_queue(queue)
 
-    def add_queue(self) -> NotificationQueue:
-        """Adds a queue that gets the events and deltas from now on."""
-        queue = NotificationQueue()
+    def add_queue(self, first_kinds: Collection[str] = ()) -> NotificationQueue:
+        """Adds a queue that gets the events and deltas from now on, or from the next event of these kinds on."""
+        queue = NotificationQueue(first_kinds)
         self._queues.add(queue)
         if self.log.is_over:
             queue.end()

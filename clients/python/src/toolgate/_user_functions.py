@@ -44,10 +44,22 @@ class ThreadCall(Generic[T]):
             raised = error
             self._deliver(lambda: self.result.set_exception(raised))
         except BaseException:
-            self._deliver(self.result.cancel)
+            self.cancel()
             raise
         else:
             self._deliver(lambda: self.result.set_result(value))
+
+    def run_in_thread(self) -> None:
+        """Calls the function in a daemon thread of its own.
+
+        Not in a thread pool: its threads delay the end of the program until they return, and a full pool delays other calls.
+        The number of threads is bounded by the number of requests that the server may have open.
+        """
+        threading.Thread(target=self.run, name="toolgate function", daemon=True).start()
+
+    def cancel(self) -> None:
+        """Cancels the result, from any thread. A function that runs already is not interrupted."""
+        self._deliver(self.result.cancel)
 
     def _deliver(self, set_result: Callable[[], object]) -> None:
         def deliver() -> None:
@@ -59,13 +71,9 @@ class ThreadCall(Generic[T]):
 
 
 async def run_in_thread(function: Callable[[], T], /) -> T:
-    """Runs a blocking function in a daemon thread of its own.
-
-    Not in a thread pool: its threads delay the end of the program until they return, and a full pool delays other calls. The
-    number of threads is bounded by the number of requests that the server may have open.
-    """
+    """Runs a blocking function in a daemon thread of its own."""
     call = ThreadCall(function)
-    threading.Thread(target=call.run, name="toolgate function", daemon=True).start()
+    call.run_in_thread()
     return await call.result
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from ._user_functions import BlockingRunner, call_user_function, run_in_thread
+from ._user_functions import BlockingRunner, call_user_function
 from .errors import PEER_FAULT, PeerFault
 from .types import Json, parse
 
@@ -95,7 +95,7 @@ OnApproval = Callable[[Approval], Said | Awaitable[Said]]
 OnQuestion = Callable[[Question], str | Awaitable[str | None] | None]
 
 
-async def decide(handler: OnApproval | None, params: Json, run_blocking: BlockingRunner = run_in_thread) -> Json:
+async def decide(handler: OnApproval | None, params: Json, run_blocking: BlockingRunner) -> Json:
     """Calls the approval handler and returns its decision. Denies if the handler raises an exception.
 
     Without a handler the request is answered with an error. Another client of the session may approve it; otherwise the
@@ -117,7 +117,7 @@ async def decide(handler: OnApproval | None, params: Json, run_blocking: Blockin
         return _told(Decision("denied", f"the approval handler failed: {error}"))
 
 
-async def answer(handler: OnQuestion | None, params: Json, run_blocking: BlockingRunner = run_in_thread) -> Json:
+async def answer(handler: OnQuestion | None, params: Json, run_blocking: BlockingRunner) -> Json:
     """Calls the question handler and returns its answer, which is empty if the handler raises an exception.
 
     Without a handler the request is answered with an error, and another client of the session may answer it.

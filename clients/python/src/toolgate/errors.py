@@ -137,8 +137,7 @@ class TurnLost(ToolgateError):
 
     def __init__(self, session_id: str, cursor: int) -> None:
         super().__init__(
-            f"the server died during a turn of session {session_id}; its events end at {cursor}, "
-            "and `prompt` can be called again"
+            f"the server died during a turn of session {session_id}; its events end at {cursor}, and `prompt` can be called again"
         )
         self.session_id = session_id
         self.cursor = cursor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import os
@@ -17,7 +18,7 @@ from .approvals import OnApproval, OnQuestion
 from .errors import PEER_FAULT, ConnectionLost, PeerFault, RpcError
 from .process import Process
 from .tools import Image, Invocation, Tool, content_items, require_tools
-from .turn_stream import TurnStream
+from .turn_stream import TurnStream, stop_turn
 from .types import (
     Delta,
     Described,
@@ -100,8 +101,9 @@ class Session:
         """Sends a prompt to the model and waits until the turn ends. During a turn, adds to its prompt ("steered").
 
         After a reconnect, the result of the turn is read from the events. A prompt that did not reach the server is sent
-        again. If the server died during the turn, `TurnLost` is raised. Cancelling this call leaves the turn running;
-        `interrupt` stops it.
+        again. If the server died during the turn, `TurnLost` is raised.
+
+        Cancelling this call leaves the turn running; `interrupt` stops it.
         """
         pictures = [piece for each in images for piece in content_items(each)]
         params = {"text": text, **({"images": pictures} if pictures else {})}
@@ -115,6 +117,16 @@ class Session:
                     turn = await self._subscription.recover_turn(tracker, self._registry.connection)
                 if turn is not None:
                     return turn
+
+    async def _prompt_or_stop(self, text: str, images: Sequence[Image] = ()) -> Prompted:
+        """Sends a prompt as `prompt` does, but cancelling this call stops the turn."""
+        with self._subscription.track_turn() as tracker:
+            turn = asyncio.create_task(self.prompt(text, images))
+            try:
+                return await asyncio.shield(turn)
+            except asyncio.CancelledError:
+                await stop_turn(self, tracker, turn)
+                raise
 
     def stream(self, text: str, images: Sequence[Image] = ()) -> TurnStream:
         """Sends a prompt to the model, and yields the events and deltas of the turn.

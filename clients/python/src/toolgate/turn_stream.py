@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -14,14 +15,15 @@ from .types import Delta, Event, Prompted
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from ._turn_tracker import TurnTracker
     from .session import Session
 
-# Seconds that a turn may take to stop when its stream is left early.
+# Seconds that a turn may take to stop.
 STOP_SECONDS = 5.0
 
 
 class TurnStream:
-    """Events and deltas of one turn. `session.stream` creates it, and `async with` sends the prompt.
+    """Events and deltas of one turn, from its `prompt` on. `session.stream` creates it, and `async with` sends the prompt.
 
     Events come complete and in order. A slow reader misses deltas. Leaving the block before the turn has ended stops the turn.
     """
@@ -31,6 +33,8 @@ class TurnStream:
         self._text = text
         self._images = images
         self._turn: asyncio.Task[Prompted] | None = None
+        # Number of the last event that was yielded.
+        self._cursor = 0
 
     @property
     def result(self) -> Prompted:
@@ -43,9 +47,9 @@ class TurnStream:
         if self._turn is not None:
             raise ToolgateError("this stream was used already; call `session.stream` again")
         subscription = self._session._subscription
-        self._log, self._queue = subscription.log, subscription.add_queue()
-        # Number of the last event that was yielded.
-        self._cursor = self._log.cursor
+        self._log = subscription.log
+        # Events from before the prompt may arrive after it was sent.
+        self._queue = subscription.add_queue(first_kinds=("prompt", "added"))
         self._tracking = subscription.track_turn()
         self._tracker = self._tracking.__enter__()
         self._turn = asyncio.create_task(self._run_turn(), name="toolgate turn")
@@ -54,13 +58,8 @@ class TurnStream:
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         assert self._turn is not None, "set by `__aenter__`"
         try:
-            if not self._turn.done():
-                await asyncio.wait_for(self._stop(self._turn), STOP_SECONDS)
-        except (ToolgateError, asyncio.TimeoutError):
-            pass  # the connection is lost, or the turn goes on without this reader
+            await stop_turn(self._session, self._tracker, self._turn)
         finally:
-            self._turn.cancel()
-            await asyncio.gather(self._turn, return_exceptions=True)
             self._tracking.__exit__(None, None, None)
             self._session._subscription.remove_queue(self._queue)
 
@@ -72,6 +71,7 @@ class TurnStream:
                 yield item
                 continue
             # The queue of a slow reader drops events. The log still has them, or raises `EventsDropped`.
+            self._cursor = max(self._cursor, self._queue.first_cursor - 1)
             for event in self._log.after(self._cursor, until=item.cursor):
                 self._cursor = event.cursor
                 yield event
@@ -86,12 +86,22 @@ class TurnStream:
         finally:
             self._queue.end()
 
-    async def _stop(self, turn: asyncio.Task[Prompted]) -> None:
-        """Stops the turn, and waits until it has ended."""
+
+async def stop_turn(session: Session, tracker: TurnTracker, turn: asyncio.Task[Prompted]) -> None:
+    """Interrupts a turn, and waits until it has ended or the connection is lost, within bounds."""
+
+    async def stop() -> None:
         # The server ignores an interrupt that arrives before the turn begins.
-        begun = asyncio.ensure_future(self._tracker.moved.wait())
+        begun = asyncio.ensure_future(tracker.moved.wait())
         await asyncio.wait({begun, turn}, return_when=asyncio.FIRST_COMPLETED)
         begun.cancel()
         if not turn.done():
-            await self._session.interrupt()
+            await session.interrupt()
             await asyncio.wait({turn})
+
+    try:
+        with contextlib.suppress(ToolgateError, asyncio.TimeoutError):
+            await asyncio.wait_for(stop(), STOP_SECONDS)
+    finally:
+        turn.cancel()
+        await asyncio.gather(turn, return_exceptions=True)
