@@ -15,12 +15,13 @@ from agents.items import ToolCallOutputItem
 from agents.mcp import MCPServer, MCPServerStdio
 from agents.models.interface import Model
 from langchain_core.messages import ToolMessage
+from langchain_core.tools import StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from openai import AsyncOpenAI
 
 from conftest import World, call, message
-from toolgate import Session
-from toolgate.adapters.langchain import structured_tools
+from toolgate import ConnectionLost, Session, ToolgateError, sync, tool
+from toolgate.adapters.langchain import structured_tools, sync_structured_tools
 from toolgate.adapters.openai_agents import function_tools
 
 set_tracing_disabled(True)
@@ -123,7 +124,43 @@ async def test_langchain_calls_tools(world: World) -> None:
         assert isinstance(answer, ToolMessage) and "hi" in answer.content and answer.tool_call_id == "1"
         assert "patched.txt" in await tools["apply_patch"].ainvoke({"input": PATCH})
         assert (world.work / "patched.txt").exists()
-        with pytest.raises(NotImplementedError, match=r"Toolgate's `exec_command` is async only: use `await tool.ainvoke"):
-            tools["exec_command"].invoke({"cmd": "true"})
         picture = await tools["view_image"].ainvoke({"path": "dot.png"})
         assert picture[-1]["image_url"]["url"].startswith("data:image/")
+        # `invoke` would block the event loop that answers it. It works in another thread, as does `ainvoke` on another loop.
+        with pytest.raises(ToolgateError, match=r"`exec_command.invoke\(…\)` would block .* use `await tool.ainvoke"):
+            tools["exec_command"].invoke({"cmd": "true"})
+        read = tools["read_file"]
+        assert "hi" in await asyncio.to_thread(read.invoke, {"path": "lang.txt"})
+        assert "hi" in await asyncio.to_thread(lambda: asyncio.run(read.ainvoke({"path": "lang.txt"})))
+
+
+def test_langchain_calls_tools_of_a_synchronous_session(world: World) -> None:
+    (world.work / "dot.png").write_bytes(PNG)
+    with sync.Client.spawn(world.binary, env=world.env) as client:
+        ours = client.start_session(cwd=world.work, sandbox="workspace-write", approval="never", tools=[relay])
+        tools = {
+            each.name: each for each in sync_structured_tools(ours, only=["exec_command", "view_image", "read_file", "relay"])
+        }
+        assert len(tools) == 4
+        assert "hi" in tools["exec_command"].invoke({"cmd": "echo hi > lang.txt; cat lang.txt"})
+        assert "hi" in asyncio.run(tools["read_file"].ainvoke({"path": "lang.txt"}))
+        assert tools["view_image"].invoke({"path": "dot.png"})[-1]["image_url"]["url"].startswith("data:image/")
+        # An async tool of this client runs on the event loop of the session itself.
+        relayed.append(tools["read_file"])
+        assert "hi" in tools["relay"].invoke({"path": "lang.txt"})
+        with pytest.raises(ValueError, match="no tool none_such"):
+            sync_structured_tools(ours, only=["none_such"])
+    with pytest.raises(ConnectionLost, match="the client is closed"):
+        tools["exec_command"].invoke({"cmd": "true"})
+    with pytest.raises(ConnectionLost, match="the client is closed"):
+        asyncio.run(tools["exec_command"].ainvoke({"cmd": "true"}))
+
+
+relayed: list[StructuredTool] = []
+
+
+@tool
+async def relay(path: str) -> str:
+    """Reads a file with another tool."""
+    text: str = await relayed[0].ainvoke({"path": path})
+    return text

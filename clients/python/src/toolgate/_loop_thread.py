@@ -67,14 +67,23 @@ class LoopThread:
                 raise
             return call.result()
 
-    async def run_from_other_loop(self, function: Callable[[], Awaitable[T]]) -> T:
-        """Calls an async function on this event loop, for a coroutine of another event loop."""
+    async def run_async(self, function: Callable[[], Awaitable[T]]) -> T:
+        """Calls an async function on this event loop, for a coroutine of this or of another event loop."""
+        if asyncio.get_running_loop() is self._loop:
+            return await function()
 
         async def call() -> T:
             return await function()
 
-        self._check_thread()
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call(), self._loop))
+        with self._lock:
+            self._check_is_running()
+            result = asyncio.run_coroutine_threadsafe(call(), self._loop)
+        try:
+            return await asyncio.wrap_future(result)
+        except asyncio.CancelledError:
+            if self._is_stopping:
+                raise ConnectionLost("the client is closed") from None
+            raise
 
     def run_soon(self, function: Callable[[], Awaitable[object]]) -> None:
         """Calls an async function on the event loop without waiting. Does nothing if the loop has ended."""
@@ -129,9 +138,12 @@ class LoopThread:
 
     def _schedule(self, start: Callable[[], None]) -> None:
         with self._lock:
-            if self._is_stopping:
-                raise ConnectionLost("the client is closed")
+            self._check_is_running()
             self._loop.call_soon_threadsafe(start)
+
+    def _check_is_running(self) -> None:
+        if self._is_stopping:
+            raise ConnectionLost("the client is closed")
 
     def _check_thread(self) -> None:
         """Raises an error in a thread whose call could never be answered."""
