@@ -1,11 +1,10 @@
-"""A scripted model calls a tool of this program: `python examples/dynamic_tool.py [toolgate]`."""
+"""A scripted model calls a function of this program: `python examples/dynamic_tool.py`."""
 
-import asyncio
-import sys
 import tempfile
 from pathlib import Path
 
-from toolgate import Client, tool
+from toolgate import tool
+from toolgate.sync import Client
 
 SCRIPT = """\
 {"items": [{"type": "function_call", "name": "temperature", "arguments": {"city": "Lisbon"}}]}
@@ -15,18 +14,13 @@ SCRIPT = """\
 
 @tool(read_only=True)
 def temperature(city: str) -> str:
-    """Says how warm it is in a city."""
-    print("the tool says:", said := f"21 degrees in {city}")
-    return said
+    """Returns the temperature in a city."""
+    print("the tool answers:", answer := f"21 degrees in {city}")
+    return answer
 
 
-async def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        (script := Path(folder, "script.jsonl")).write_text(SCRIPT)
-        async with Client.spawn(*sys.argv[1:2]) as client:
-            session = await client.start_session(cwd=folder, model={"script": script}, tools=[temperature])
-            turn = await session.prompt("How warm is it in Lisbon?")
-            print("the model says:", turn.text)
-
-
-asyncio.run(main())
+with tempfile.TemporaryDirectory() as directory, Client.spawn() as client:
+    (script := Path(directory, "script.jsonl")).write_text(SCRIPT)
+    session = client.start_session(cwd=directory, model={"script": script}, tools=[temperature])
+    turn = session.prompt("How warm is it in Lisbon?")
+    print("the model says:", turn.text)

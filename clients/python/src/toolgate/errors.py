@@ -80,7 +80,10 @@ class InUse(RpcError):
 
 
 class Refused(RpcError):
-    """-32008: the policy, a person or the operating system refused the request; `data["error"]` is the kind of error."""
+    """-32008: the policy, a person or the operating system refused the request, or a patch does not match.
+
+    `data` is the answer of the call. Its member `error` is the kind of error, and is missing if a patch does not match.
+    """
 
 
 class PeerFault(RpcError):
