@@ -83,7 +83,7 @@ def test_every_example_is_tested_and_says_how_to_run_it() -> None:
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_an_example_runs(world: World, name: str) -> None:
     run = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error", EXAMPLES / name],
+        [sys.executable, "-W", "error", EXAMPLES / name],
         env={**os.environ, **world.env, "TOOLGATE_BIN": world.binary},
         input=INPUTS.get(name, ""),
         capture_output=True,

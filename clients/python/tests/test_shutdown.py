@@ -11,8 +11,10 @@ import pytest
 
 from conftest import World, message
 
+# Without the report of slow callbacks in the development mode of Python: the machine may be busy.
 BEGIN = """
-import asyncio, sys
+import asyncio, logging, sys
+logging.getLogger("asyncio").addFilter(lambda record: not record.getMessage().startswith("Executing"))
 from toolgate import Client, ConnectionLost, _transport, tool
 from toolgate._transport import LEAVE
 

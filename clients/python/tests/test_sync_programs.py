@@ -18,8 +18,10 @@ import pytest
 
 from conftest import World, call, message
 
+# Without the report of slow callbacks in the development mode of Python: the machine may be busy.
 BEGIN = """
-import os, signal, sys, threading, time
+import logging, os, signal, sys, threading, time
+logging.getLogger("asyncio").addFilter(lambda record: not record.getMessage().startswith("Executing"))
 from toolgate import ConnectionLost, ToolgateError, tool
 from toolgate.sync import Client
 

@@ -7,24 +7,15 @@ import inspect
 import re
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 
+from readme_blocks import BLOCKS
 from toolgate import Client, Model, Start, sync
 from toolgate import client as source
 
 PROJECT = Path(__file__).parents[1]
-BLOCKS = re.findall(r"```python\n(.*?)```", (PROJECT / "README.md").read_text(), re.DOTALL)
-
-ADAPTERS = """
-from langchain_core.language_models import BaseChatModel
-from toolgate import Session
-
-
-async def use(session: Session, model: BaseChatModel) -> None:
-"""
 
 WRONG = """
 from typing import Any
@@ -113,9 +104,8 @@ def mypy_output(*files: Path) -> list[str]:
 
 @pytest.mark.timeout(300)
 def test_the_package_and_the_readme_are_strictly_typed(tmp_path: Path) -> None:
-    first, adapters = BLOCKS
-    (tmp_path / "first.py").write_text(first)
-    (tmp_path / "adapters.py").write_text(ADAPTERS + textwrap.indent(adapters, "    "))
+    for number, block in enumerate(BLOCKS):
+        (tmp_path / f"block_{number}.py").write_text(block.program)
     assert mypy(*(PROJECT / each for each in ("src", "tests", "examples")), *tmp_path.iterdir()) == []
 
 
