@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ import pytest
 
 import toolgate
 from conftest import Server, World, call, message
-from toolgate import Approval, CannotConnect, ConnectionLost, Delta, Event, Refused, ToolgateError, tool
+from toolgate import Approval, CannotConnect, ConnectionLost, Delta, Event, Refused, ToolgateError, _loop_thread, tool
 from toolgate.sync import Client, Session
 
 WRITES = "echo yes >> said.txt"
@@ -233,6 +234,44 @@ def test_errors_before_it_is_open_after_it_is_closed_and_on_failure(world: World
         with pytest.raises(CannotConnect, match="there is no socket"):
             absent.open()
     assert not [thread for thread in threading.enumerate() if thread.name == "toolgate event loop"]
+
+
+def test_blocks_end_quietly_after_the_client_is_closed(client: Client, world: World) -> None:
+    session = client.start_session(cwd=world.work, sandbox="workspace-write", approval="never")
+    with session, session.start_process("cat", stdin=True) as process:
+        client.close()
+    assert process.exit_code is None
+
+
+def test_closing_in_an_async_function_is_an_error_and_the_client_stays_open(client: Client, world: World) -> None:
+    @tool
+    async def close() -> None:
+        """Closes its own client."""
+        client.close()
+
+    session = client.start_session(cwd=world.work, tools=[close])
+    assert "would wait for itself for ever" in session.call("close").text
+    assert client.sessions(live=True) != []
+
+
+def test_a_task_that_resists_its_cancellation_does_not_keep_a_thread_waiting(
+    client: Client, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_loop_thread, "STOP_SECONDS", 0.2)
+    begun = threading.Event()
+
+    async def resist() -> None:
+        begun.set()
+        while True:  # ends: with the event loop
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(client._loop.run, resist)
+        assert begun.wait(20)
+        client.close()
+        with pytest.raises(ConnectionLost, match="the client is closed"):
+            waiting.result(20)
 
 
 def test_closing_wakes_the_threads_that_wait(client: Client, world: World) -> None:

@@ -317,10 +317,11 @@ def test_a_fork_gets_an_error_and_does_not_close_the_client(world: World) -> Non
         assert (status, out) == (0, "True") and "Traceback" not in err
 
 
-def test_an_async_tool_that_blocks_the_event_loop_does_not_hang_the_end(world: World) -> None:
-    program = """
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_an_async_tool_that_blocks_the_event_loop_does_not_hang_the_end(world: World, is_closed: bool) -> None:
+    program = f"""
     from toolgate import _loop_thread, sync
-    _loop_thread.CANCEL_SECONDS = _loop_thread.STOP_SECONDS = sync.EXIT_SECONDS = 0.5
+    _loop_thread.CANCEL_SECONDS = _loop_thread.STOP_SECONDS = sync.CLOSE_SECONDS = 0.5
 
     @tool
     async def stuck() -> str:
@@ -335,11 +336,14 @@ def test_an_async_tool_that_blocks_the_event_loop_does_not_hang_the_end(world: W
         session.call("stuck")
     except KeyboardInterrupt:
         print("interrupted")
+    if {is_closed}:
+        client.close()
     """
     with running(world, program, options=("-W", "ignore::ResourceWarning")) as run:
         run.expect("stuck")
         began = time.monotonic()
         run.interrupt()
-        status, out, _ = run.end()
+        status, out, err = run.end()
         assert (status, out) == (0, "interrupted") and time.monotonic() - began < 5
+        assert ("blocks its event loop" in err) is is_closed
         assert run.server_has_ended()

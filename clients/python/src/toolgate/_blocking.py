@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar
 
 from ._loop_thread import LoopThread
-from .errors import ToolgateError
+from .errors import ConnectionLost, ToolgateError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -65,7 +65,8 @@ class Blocking(Generic[A]):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if not self._loop.is_forked:
-            self._run(lambda: self._async.__aexit__(kind, error, trace))
+            with contextlib.suppress(ConnectionLost):
+                self._run(lambda: self._async.__aexit__(kind, error, trace))
 
     @property
     def _loop(self) -> LoopThread:

@@ -61,8 +61,8 @@ class LoopThread:
                 inbox.serve(call, timeout, cancel_handlers=cancel_handlers)
             except BaseException:
                 inbox.cancel_calls()
-                self._loop.call_soon_threadsafe(call.cancel)
-                with contextlib.suppress(TimeoutError):
+                with contextlib.suppress(ToolgateError, TimeoutError):
+                    self._schedule(call.cancel)
                     inbox.serve(call, CANCEL_SECONDS, cancel_handlers=True)
                 raise
             return call.result()
@@ -87,13 +87,14 @@ class LoopThread:
 
     def run_soon(self, function: Callable[[], Awaitable[object]]) -> None:
         """Calls an async function on the event loop without waiting. Does nothing if the loop has ended."""
-        with contextlib.suppress(ToolgateError):
-            self._schedule(_LoopCall(function, _Inbox()).start)
+        if not self.is_forked:
+            with contextlib.suppress(ToolgateError):
+                self._schedule(_LoopCall(function, _Inbox()).start)
 
     @contextlib.contextmanager
     def waiting(self, session_id: str | None) -> Iterator[_Inbox]:
         """Declares that the current thread waits for a session, so that its handlers run here."""
-        self._check_thread()
+        self.check_thread()
         thread_id = threading.get_ident()
         with self._lock:
             inbox = self._inboxes.setdefault(thread_id, _Inbox())
@@ -123,6 +124,16 @@ class LoopThread:
 
         return run
 
+    def check_thread(self) -> None:
+        """Raises an error in a thread whose call could never be answered."""
+        if self.is_forked:
+            raise ToolgateError("this process is a fork of the one that opened the client; open another client in this process")
+        if threading.current_thread() is self._thread:
+            raise ToolgateError(
+                "a synchronous call in an `async def` function of this client would wait for itself for ever; "
+                "declare the function with `def`, or use the asynchronous `toolgate.Client`"
+            )
+
     @property
     def is_forked(self) -> bool:
         """True in a fork of the process that created this object. The fork has no such thread."""
@@ -145,16 +156,6 @@ class LoopThread:
         if self._is_stopping:
             raise ConnectionLost("the client is closed")
 
-    def _check_thread(self) -> None:
-        """Raises an error in a thread whose call could never be answered."""
-        if self.is_forked:
-            raise ToolgateError("this process is a fork of the one that opened the client; open another client in this process")
-        if threading.current_thread() is self._thread:
-            raise ToolgateError(
-                "a synchronous call in an `async def` function of this client would wait for itself for ever; "
-                "declare the function with `def`, or use the asynchronous `toolgate.Client`"
-            )
-
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
@@ -164,6 +165,9 @@ class LoopThread:
         finally:
             asyncio.set_event_loop(None)
             self._loop.close()
+            with self._lock:
+                for inbox in self._inboxes.values():
+                    inbox.close()
 
 
 async def _cancel_all_tasks() -> None:
@@ -216,6 +220,7 @@ class _Inbox:
 
     def __init__(self) -> None:
         self.is_main_thread = threading.current_thread() is threading.main_thread()
+        self._is_closed = False
         # How often the thread waits for each session. Calls may be nested: a handler may make calls too.
         self.waits: Counter[str | None] = Counter()
         # A `SimpleQueue`, because a KeyboardInterrupt at any point leaves it intact.
@@ -225,6 +230,11 @@ class _Inbox:
         """Adds the call of a handler."""
         self._items.put((session_id, call))  # type: ignore[arg-type]
 
+    def close(self) -> None:
+        """Ends the wait with an error: the event loop has ended, and a task may have resisted its cancellation."""
+        self._is_closed = True
+        self.wake()
+
     def wake(self) -> None:
         """Wakes the thread, which then checks what it waits for."""
         self._items.put(None)
@@ -233,6 +243,8 @@ class _Inbox:
         """Runs handlers in the current thread, or cancels them, until `call` is done."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while not call.is_done:  # checked each time: a nested call may have taken the wake-up
+            if self._is_closed:
+                raise ConnectionLost("the client is closed")
             try:
                 item = self._items.get(timeout=None if deadline is None else max(0, deadline - time.monotonic()))
             except queue.Empty:

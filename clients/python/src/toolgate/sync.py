@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import logging
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Client", "Process", "Session", "TurnStream"]
 
-# Seconds that a client may take to close at the end of the program.
-EXIT_SECONDS = 10.0
+log = logging.getLogger("toolgate")
+
+# Seconds that a client may take to close: longer than its server may take to exit.
+CLOSE_SECONDS = 10.0
 
 C = TypeVar("C")
 P = ParamSpec("P")
@@ -93,7 +96,10 @@ class TurnStream(Blocking[_turn_stream.TurnStream]):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        with self._waiting:
+        if self._loop.is_forked:
+            return
+        with self._waiting, contextlib.suppress(ConnectionLost):
+            # The questions of a turn that is stopped need no answer any more.
             self._loop.run(lambda: self._async.__aexit__(kind, error, trace), session_id=self._session_id, cancel_handlers=True)
 
     @property
@@ -250,9 +256,13 @@ class Client(Blocking[_client.Client]):
         """Closes the connection. Sessions stay alive if the server does."""
         if self._at_exit is None or self._loop.is_forked:
             return  # not open, closed already, or a client of the parent process
+        self._loop.check_thread()
         try:
-            with contextlib.suppress(ConnectionLost):  # another thread closes it too
-                self._run(self._async.close)
+            self._loop.run(self._async.close, timeout=CLOSE_SECONDS)
+        except ConnectionLost:
+            pass  # another thread closes it too
+        except TimeoutError:
+            log.warning("the client does not close: an `async def` tool or handler blocks its event loop")
         finally:
             self._stop()
 
@@ -275,5 +285,5 @@ def _close_at_exit(client: _client.Client, loop_thread: LoopThread) -> None:
     if loop_thread.is_forked:
         return
     with contextlib.suppress(ToolgateError, TimeoutError):
-        loop_thread.run(client.close, timeout=EXIT_SECONDS)
+        loop_thread.run(client.close, timeout=CLOSE_SECONDS)
     loop_thread.stop()
