@@ -150,5 +150,9 @@ async def test_a_program_ends_cleanly(world: World, name: str) -> None:
         stdout=pipe,
         stderr=pipe,
     )
-    out, err = await asyncio.wait_for(process.communicate(), 40)
+    try:
+        out, err = await asyncio.wait_for(process.communicate(), 40)
+    finally:
+        if process.returncode is None:
+            process.kill()
     assert (out.decode().strip(), err.decode(), process.returncode) == (SAYS[name], "", 0)

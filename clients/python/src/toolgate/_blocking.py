@@ -84,20 +84,9 @@ class Blocking(Generic[A]):
             except StopAsyncIteration:
                 return _End.END
 
-        async def close() -> None:
-            # An iterator that still waits elsewhere cannot be closed; it ends with its own wait.
-            with contextlib.suppress(RuntimeError):
-                await getattr(iterator, "aclose", _nothing)()
-
-        try:
-            while (item := self._run(step)) is not _End.END:
-                yield item
-        finally:
-            # Without waiting: the garbage collector may call this in any thread.
-            self._loop.run_soon(close)
-
-
-async def _nothing() -> None: ...
+        # If the caller leaves the loop early, asyncio closes the async generator when nothing refers to it any more.
+        while (item := self._run(step)) is not _End.END:
+            yield item
 
 
 def blocking(method: Callable[Concatenate[A, P], Awaitable[R]]) -> Callable[Concatenate[Blocking[A], P], R]:

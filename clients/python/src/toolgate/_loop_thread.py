@@ -32,7 +32,7 @@ class LoopThread:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        # Reentrant: the garbage collector may close an iterator, and so call `run_soon`, at any point.
+        # Reentrant: a signal handler may make a call at any point.
         self._lock = threading.RLock()
         self._is_stopping = False
         # Inboxes of the threads that wait, by thread ID.
@@ -84,12 +84,6 @@ class LoopThread:
             if self._is_stopping:
                 raise ConnectionLost("the client is closed") from None
             raise
-
-    def run_soon(self, function: Callable[[], Awaitable[object]]) -> None:
-        """Calls an async function on the event loop without waiting. Does nothing if the loop has ended."""
-        if not self.is_forked:
-            with contextlib.suppress(ToolgateError):
-                self._schedule(_LoopCall(function, _Inbox()).start)
 
     @contextlib.contextmanager
     def waiting(self, session_id: str | None) -> Iterator[_Inbox]:
