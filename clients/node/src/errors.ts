@@ -1,0 +1,112 @@
+// Error classes. `reason` is the machine-readable cause; each error code of the server has a class of its own.
+
+import { ErrorCode } from "./protocol.js";
+
+/** Base class of all errors of this package. */
+export class ToolgateError extends Error {
+  /** Machine-readable cause, such as `refused` or `connection_lost`. */
+  readonly reason: string = "toolgate_error";
+
+  constructor(message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = new.target.name;
+  }
+}
+
+/** Error response of the server. */
+export class RpcError extends ToolgateError {
+  override readonly reason: string = "rpc_error";
+
+  /** `data` has details; for `Refused` it is the answer of the call. */
+  constructor(
+    readonly code: number,
+    message: string,
+    readonly data?: any,
+  ) {
+    super(message);
+  }
+
+  /** Creates an error of the class for `code`; an unknown code gives a plain `RpcError`. */
+  static of(code: number, message: string, data?: unknown): RpcError {
+    const name = (Object.keys(ErrorCode) as Array<keyof typeof ErrorCode>).find((each) => ErrorCode[each] === code);
+    return new (name ? CLASSES[name] : RpcError)(code, message, data);
+  }
+}
+
+/** -32700: the message is not JSON. */
+export class ParseFault extends RpcError { override readonly reason = "parse_fault"; }
+/** -32600: the message is not a request, or exceeds the size limit. */
+export class InvalidRequest extends RpcError { override readonly reason = "invalid_request"; }
+/** -32601: the server has no such method; it may be older than this client. */
+export class NoSuchMethod extends RpcError { override readonly reason = "no_such_method"; }
+/** -32602: the parameters are invalid; the message says where. */
+export class InvalidParams extends RpcError { override readonly reason = "invalid_params"; }
+/** -32603: a bug in the server. */
+export class InternalFault extends RpcError { override readonly reason = "internal_fault"; }
+/** -32000: `initialize` must be the first request, and sent only once. */
+export class NotInitialized extends RpcError { override readonly reason = "not_initialized"; }
+/** -32001: there is no such session. */
+export class NoSuchSession extends RpcError { override readonly reason = "no_such_session"; }
+/** -32002: the session was started without a model. */
+export class NoModel extends RpcError { override readonly reason = "no_model"; }
+/** -32003: a limit is reached: sessions, concurrent requests, tools or processes. */
+export class TooMany extends RpcError { override readonly reason = "too_many"; }
+/** -32004: the configuration or the requested options cannot be used. */
+export class Unusable extends RpcError { override readonly reason = "unusable"; }
+/** -32005: there is no such process. */
+export class NoSuchProcess extends RpcError { override readonly reason = "no_such_process"; }
+/** -32006: the journal cannot be written, so the request is not carried out. */
+export class JournalFault extends RpcError { override readonly reason = "journal_fault"; }
+/** -32007: another server or program holds the session. */
+export class InUse extends RpcError { override readonly reason = "in_use"; }
+/** -32008: the policy, a person or the operating system refused the request; `data.error` is the kind of error. */
+export class Refused extends RpcError { override readonly reason = "refused"; }
+/** -32009: the other side did not answer, or sent an invalid answer. */
+export class PeerFault extends RpcError { override readonly reason = "peer_fault"; }
+/** -32800: the server cancelled the request. */
+export class Cancelled extends RpcError { override readonly reason = "cancelled"; }
+
+// An error code without a class does not compile.
+const CLASSES: Record<keyof typeof ErrorCode, typeof RpcError> = {
+  Parse: ParseFault, Request: InvalidRequest, Method: NoSuchMethod, Params: InvalidParams, Internal: InternalFault,
+  Initialize: NotInitialized, NoSession: NoSuchSession, NoModel, Limit: TooMany, Unusable, NoProcess: NoSuchProcess,
+  Journal: JournalFault, InUse, Refused, Peer: PeerFault, Cancelled,
+};
+
+/** The server cannot be reached. The message says what to try. */
+export class CannotConnect extends ToolgateError {
+  override readonly reason: string = "cannot_connect";
+
+  /** `retryable` is true if a retry may help, for example while a server is starting. `reconnect` retries then. */
+  constructor(message: string, readonly retryable = false, cause?: unknown) {
+    super(message, cause);
+  }
+}
+/** There is no `toolgate` program. The message lists the places that were searched. */
+export class ProgramNotFound extends CannotConnect { override readonly reason = "program_not_found"; }
+/** The connection ended before the response arrived. The server may or may not have carried out the request. */
+export class ConnectionLost extends ToolgateError { override readonly reason: string = "connection_lost"; }
+/** The server sent a line that is too long or no message. The connection ends, and is not opened again. */
+export class ProtocolError extends ConnectionLost { override readonly reason = "protocol_error"; }
+/** The client is closed. */
+export class Closed extends ConnectionLost { override readonly reason = "closed"; }
+/** The time limit of the request (`timeoutMs`) was reached. The server is told to cancel the request. */
+export class TimedOut extends ToolgateError { override readonly reason = "timed_out"; }
+/** The signal of the request was aborted; `cause` is its reason. The server is told to cancel the request. */
+export class Aborted extends ToolgateError {
+  override readonly reason = "aborted";
+  /** The name by which programs recognize an aborted operation of Node. */
+  override name = "AbortError";
+}
+/** The server died during a turn, and the next server does not continue that turn. `prompt` may be called again. */
+export class TurnLost extends ToolgateError { override readonly reason = "turn_lost"; }
+/** The journal ends before an event that was already received: a power failure, or a cursor of another session. */
+export class JournalBehind extends ToolgateError { override readonly reason = "journal_behind"; }
+/** The reader is further behind than the client keeps events. `attach` of another client reads them again. */
+export class EventsDropped extends ToolgateError { override readonly reason = "events_dropped"; }
+
+/** Reports a problem that no caller would see, as a process warning of Node (`process.on("warning")`). */
+export function warn(message: string, cause?: unknown): void {
+  const detail = cause instanceof Error ? (cause.stack ?? String(cause)) : String(cause ?? "");
+  process.emitWarning(message, { type: "ToolgateWarning", detail });
+}

@@ -1,0 +1,232 @@
+// A session that this program follows: prompts, calls, events, files, patches and processes.
+
+import type { Follower, Handlers } from "./follower.js";
+import { ConnectionLost, RpcError } from "./errors.js";
+import type { SessionEvent } from "./events.js";
+import type { Link, Sending } from "./link.js";
+import { bytes, Process } from "./process.js";
+import type * as protocol from "./protocol.js";
+import { limited, onAbort, type RequestOptions } from "./stop.js";
+import { describe, type Tool } from "./tools.js";
+import { settleTurn, Turn, TurnWatch } from "./turn.js";
+
+/** Sandbox mode of commands (docs/sandbox.md). */
+export type SandboxMode = "read-only" | "workspace-write" | "external" | "danger-full-access";
+/** Approval policy (docs/approval.md). */
+export type ApprovalPolicy = "untrusted" | "on-failure" | "on-request" | "never" | "auto" | "disabled";
+
+/** Options of a session. The members of the protocol keep their names; the user's configuration has the defaults. */
+export interface SessionOptions extends Omit<protocol.SessionStartParams, "tools" | "sandbox" | "approval">, Handlers {
+  sandbox?: SandboxMode;
+  approval?: ApprovalPolicy;
+}
+
+/** Result of a tool call. */
+export interface ToolAnswer extends protocol.ToolCallResult {
+  /** Text of the answer, as a model reads it. */
+  text: string;
+}
+
+/** Part of a file. */
+export interface FilePart {
+  data: Uint8Array;
+  /** Data as text; invalid UTF-8 is replaced. */
+  text: string;
+  /** Size of the whole file in bytes. */
+  size: number;
+  /** Offset of the next part; null at the end of the file. */
+  next: number | null;
+}
+
+/** Verdict on a call, with its reasons. */
+export interface Explanation {
+  verdict: "allow" | "ask" | "forbid";
+  why: string[];
+  [detail: string]: any;
+}
+
+type Params<M extends keyof protocol.ServerRequests> = Omit<protocol.ServerRequests[M]["params"], "session_id">;
+type Result<M extends keyof protocol.ServerRequests> = Promise<protocol.ServerRequests[M]["result"]>;
+/** Optional parameters of a method, and the limits of the request. */
+type Options<M extends keyof protocol.ServerRequests, Given extends string = never> = Omit<Params<M>, Given> & RequestOptions;
+type Leave = (follower: Follower, method: "session/close" | "session/detach", options: RequestOptions) => Promise<void>;
+
+/** A session that this client follows. `client.session` and `client.attach` create it. */
+export class Session implements AsyncDisposable {
+  readonly #link: Link;
+  readonly #follower: Follower;
+  readonly #leave: Leave;
+
+  /** @internal */
+  constructor(link: Link, follower: Follower, leave: Leave) {
+    this.#link = link;
+    this.#follower = follower;
+    this.#leave = leave;
+  }
+
+  /** ID of the session. `client.attach` finds the session with it. */
+  get id(): string {
+    return this.#follower.id;
+  }
+
+  /** Number of the last event received. Keep it to attach to the session later or from another program. */
+  get cursor(): number {
+    return this.#follower.log.cursor;
+  }
+
+  /** Details from the server: the names of the tools, the working directory, the path of the journal and more. */
+  get details(): protocol.SessionDetails {
+    return this.#follower.details!;
+  }
+
+  /** Yields every event after a cursor, each once and in order, also across reconnects; by default all. */
+  events(after?: number): AsyncGenerator<SessionEvent, void, undefined> {
+    return this.#follower.log.follow(after);
+  }
+
+  /**
+   * Sends a prompt to the model. Iterate over the events of the turn, or await its `result`. A prompt during a turn is
+   * added to it, and ends as `steered`. Aborting stops the turn; a `for await` that is left early does not.
+   */
+  prompt(text: string, options: { images?: protocol.ContentItem[] } & RequestOptions = {}): Turn {
+    const { images, ...limits } = options;
+    return new Turn(this.#follower.log, this.#prompt(images ? { text, images } : { text }, limits));
+  }
+
+  /** Calls a tool without a model. A call runs only once per `key`; by default each call has a new key. */
+  async call(tool: string, args: Record<string, unknown> = {}, options: Options<"tool/call", "tool" | "arguments"> = {}): Promise<ToolAnswer> {
+    const params = { tool, arguments: args, key: crypto.randomUUID(), ...options };
+    const result = await this.#send("tool/call", params, { again: true });
+    const texts = result.content_items.map((item) => ("text" in item ? [item.text] : []));
+    return { ...result, text: texts.flat().join("\n") };
+  }
+
+  /** Lists the tools of the session. */
+  async listTools(options: RequestOptions = {}): Promise<protocol.ToolDescription[]> {
+    return (await this.#send("tool/list", options, { again: true })).tools;
+  }
+
+  /** Adds tools, replacing those of the same name. Returns the names of all tools of clients. */
+  async register(tools: readonly Tool[], options: RequestOptions = {}): Promise<string[]> {
+    const params = { tools: tools.map(describe), ...options };
+    const known = this.#follower.tools;
+    const before = [...known];
+    // Added before the request: a call may arrive before the response.
+    for (const each of tools) known.set(each.name, each);
+    try {
+      return (await this.#send("tool/register", params, { again: true })).tools;
+    } catch (error) {
+      if (error instanceof RpcError) {
+        known.clear();
+        for (const [name, each] of before) known.set(name, each);
+      }
+      throw error;
+    }
+  }
+
+  /** Removes tools. Returns the names of the remaining tools of clients. */
+  async unregister(names: readonly string[], options: RequestOptions = {}): Promise<string[]> {
+    const left = await this.#send("tool/unregister", { names: [...names], ...options }, { again: true });
+    for (const name of names) this.#follower.tools.delete(name);
+    return left.tools;
+  }
+
+  /** Starts a script, or a program with its arguments. `tty` gives it a terminal, `stdin` an input. */
+  async startProcess(command: string | readonly string[], options: Options<"process/start", "command" | "argv"> = {}): Promise<Process> {
+    const what = typeof command === "string" ? { command } : { argv: [...command] };
+    const started = await this.#send("process/start", { ...what, ...options }, {
+      // The request was aborted, so the process would have no reader.
+      late: ({ process_id }) => void this.#send("process/kill", { process_id }).catch(() => {}),
+    });
+    return new Process(this.#link, this.id, started.process_id);
+  }
+
+  /** Reads a file or a part of it. */
+  async readFile(path: string, options: Options<"fs/read", "path"> = {}): Promise<FilePart> {
+    const part = await this.#send("fs/read", { path, ...options }, { again: true });
+    const data = bytes(part);
+    return { data, text: part.text ?? data.toString("utf8"), size: part.size, next: part.next ?? null };
+  }
+
+  /** Writes a whole file atomically. With `new`, an existing file is an error. */
+  writeFile(path: string, data: string | Uint8Array, options: { new?: boolean } & RequestOptions = {}): Result<"fs/write"> {
+    const content = typeof data === "string" ? { text: data } : { base64: Buffer.from(data).toString("base64") };
+    // Not sent again with `new`: the second request would find the file of the first.
+    return this.#send("fs/write", { path, ...content, ...options }, { again: !options.new });
+  }
+
+  /** Lists a directory; by default the working directory. */
+  listDir(path = "", options: Options<"fs/list", "path"> = {}): Result<"fs/list"> {
+    return this.#send("fs/list", { path, ...options }, { again: true });
+  }
+
+  /** Searches files for a regular expression. */
+  search(pattern: string, options: Options<"fs/search", "pattern"> = {}): Result<"fs/search"> {
+    return this.#send("fs/search", { pattern, ...options }, { again: true });
+  }
+
+  /** Applies a patch in any supported format, all or nothing, and only once per `key`. */
+  applyPatch(patch: string, options: Options<"patch/apply", "patch"> = {}): Result<"patch/apply"> {
+    return this.#send("patch/apply", { patch, key: crypto.randomUUID(), ...options }, { again: true });
+  }
+
+  /** Returns the verdict on a script, a program with its arguments, or a call, without running it. */
+  async explain(what: string | readonly string[] | { tool: string; arguments?: Record<string, unknown> }, options: RequestOptions = {}): Promise<Explanation> {
+    const program = Array.isArray(what) ? { tool: "shell", arguments: { command: what } } : what;
+    const params = typeof program === "string" ? { command: program } : (program as Params<"policy/explain">);
+    return (await this.#send("policy/explain", { ...params, ...options }, { again: true })).explanation as Explanation;
+  }
+
+  /** Stops the running turn. */
+  async interrupt(options: RequestOptions = {}): Promise<void> {
+    await this.#send("session/interrupt", options);
+  }
+
+  /** Ends the session and everything that runs in it. The journal stays. */
+  close(options: RequestOptions = {}): Promise<void> {
+    return this.#leave(this.#follower, "session/close", options);
+  }
+
+  /** Stops following the session and leaves it running. */
+  detach(options: RequestOptions = {}): Promise<void> {
+    return this.#leave(this.#follower, "session/detach", options);
+  }
+
+  /** Ends the session, unless its connection is lost. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close().catch((error) => {
+      if (!(error instanceof ConnectionLost)) throw error;
+    });
+  }
+
+  /** Sends any request about this session. */
+  request<M extends keyof protocol.ServerRequests>(method: M, params: Params<M>, options: RequestOptions = {}): Result<M> {
+    return this.#send(method, params, options);
+  }
+
+  #send<M extends keyof protocol.ServerRequests>(method: M, options: Params<M> & RequestOptions, sending: Sending = {}): Result<M> {
+    const { signal, timeoutMs, ...params } = options as RequestOptions;
+    return this.#link.request(method, { session_id: this.id, ...params }, { signal, timeoutMs, ...sending });
+  }
+
+  #prompt(params: Params<"session/prompt">, limits: RequestOptions): Result<"session/prompt"> {
+    return limited(limits, "the turn", async (stop) => {
+      const interrupt = () => void this.interrupt().catch(() => {});
+      onAbort(stop, interrupt);
+      // ends: each round is a connection that was lost, and the link gives up within bounds
+      for (;;) {
+        const watch = new TurnWatch();
+        this.#follower.watches.add(watch);
+        try {
+          return await this.#send("session/prompt", params, { signal: stop, timeoutMs: 0 });
+        } catch (error) {
+          if (!this.#link.isRecoverable(error)) throw error;
+          const outcome = await settleTurn(watch, this.#follower, this.#link, stop);
+          if (outcome) return outcome;
+        } finally {
+          this.#follower.watches.delete(watch);
+        }
+      }
+    });
+  }
+}

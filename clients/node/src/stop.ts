@@ -1,0 +1,76 @@
+// Limits on waiting: signals, time limits, and promises that a program settles from outside.
+
+import { setMaxListeners } from "node:events";
+import { Aborted, TimedOut, ToolgateError } from "./errors.js";
+
+/** Limits of one request. */
+export interface RequestOptions {
+  /** Rejects the request with `Aborted` and cancels it at the server. */
+  signal?: AbortSignal | undefined;
+  /** Rejects the request with `TimedOut` after this time and cancels it at the server; 0 for no limit. */
+  timeoutMs?: number | undefined;
+}
+
+/** Runs `work` with a signal that aborts at the limits. Rejects at once then, also if `work` does not react. */
+export async function limited<T>(options: RequestOptions, what: string, work: (stop: AbortSignal) => Promise<T>): Promise<T> {
+  const { signal, timeoutMs } = options;
+  const controller = new AbortController();
+  const abort = () => controller.abort(signal?.reason instanceof ToolgateError ? signal.reason : new Aborted("the request was aborted", signal?.reason));
+  const expire = () => controller.abort(new TimedOut(`${what} took longer than ${timeoutMs} ms`));
+  if (signal?.aborted) abort();
+  if (signal) onAbort(signal, abort);
+  const timer = timeoutMs ? setTimeout(expire, timeoutMs) : undefined;
+  try {
+    controller.signal.throwIfAborted();
+    return await unlessStopped(work(controller.signal), controller.signal);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+  }
+}
+
+/** Waits for a promise, and rejects with the signal's reason as soon as it aborts. */
+export function unlessStopped<T>(promise: Promise<T>, stop: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(stop.reason);
+    if (stop.aborted) abort();
+    onAbort(stop, abort);
+    promise.then(resolve, reject).finally(() => stop.removeEventListener("abort", abort));
+  });
+}
+
+/** Adds a listener. Many requests may share a signal, so Node must not warn of a leak. */
+export function onAbort(signal: AbortSignal, listener: () => void): void {
+  setMaxListeners(0, signal);
+  signal.addEventListener("abort", listener, { once: true });
+}
+
+/** Waits for a promise for at most a time. Returns false if the time is over. */
+export async function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const over = new Promise<false>((resolve) => (timer = setTimeout(resolve, ms, false)));
+  const settled = promise.then(
+    () => true,
+    () => true,
+  );
+  return Promise.race([settled, over]).finally(() => clearTimeout(timer));
+}
+
+/** Waits for a time, or until the signal aborts. */
+export async function pause(ms: number, stop: AbortSignal): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  await unlessStopped(new Promise<void>((resolve) => (timer = setTimeout(resolve, ms))), stop).finally(() => clearTimeout(timer));
+}
+
+/** Promise with the functions that settle it. */
+export interface Deferred<T> {
+  promise: Promise<T>;
+  resolve(value: T): void;
+}
+
+/** Creates a promise that is resolved from outside. */
+export function deferred<T>(): Deferred<T> {
+  let resolve!: (value: T) => void;
+  const promise = new Promise<T>((settle) => (resolve = settle));
+  return { promise, resolve };
+}
