@@ -107,6 +107,6 @@ export class EventsDropped extends ToolgateError { override readonly reason = "e
 
 /** Reports a problem that no caller would see, as a process warning of Node (`process.on("warning")`). */
 export function warn(message: string, cause?: unknown): void {
-  const detail = cause instanceof Error ? (cause.stack ?? String(cause)) : String(cause ?? "");
-  process.emitWarning(message, { type: "ToolgateWarning", detail });
+  const detail = cause instanceof Error ? (cause.stack ?? String(cause)) : String(cause);
+  process.emitWarning(message, cause === undefined ? { type: "ToolgateWarning" } : { type: "ToolgateWarning", detail });
 }

@@ -98,7 +98,7 @@ declare const process: {
   readonly platform: string;
   readonly arch: string;
   exitCode: number | undefined;
-  emitWarning(message: string, options: { type: string; detail: string }): void;
+  emitWarning(message: string, options: { type: string; detail?: string }): void;
   kill(pid: number, signal: string): void;
   on(signal: "SIGINT" | "SIGTERM" | "SIGHUP", listener: () => void): void;
 };

@@ -211,8 +211,10 @@ export class Session implements AsyncDisposable {
 
   #prompt(params: Params<"session/prompt">, limits: RequestOptions): Result<"session/prompt"> {
     return limited(limits, "the turn", async (stop) => {
-      const interrupt = () => void this.interrupt().catch(() => {});
-      onAbort(stop, interrupt);
+      onAbort(stop, () => {
+        this.interrupt().catch(() => {});
+        this.#follower.log.wake();
+      });
       // ends: each round is a connection that was lost, and the link gives up within bounds
       for (;;) {
         const watch = new TurnWatch();

@@ -11,7 +11,7 @@ export interface RequestOptions {
   timeoutMs?: number | undefined;
 }
 
-/** Runs `work` with a signal that aborts at the limits. Rejects at once then, also if `work` does not react. */
+/** Runs `work` with a signal that aborts at the limits, with the error as its reason. `work` has to react to it. */
 export async function limited<T>(options: RequestOptions, what: string, work: (stop: AbortSignal) => Promise<T>): Promise<T> {
   const { signal, timeoutMs } = options;
   const controller = new AbortController();
@@ -22,7 +22,7 @@ export async function limited<T>(options: RequestOptions, what: string, work: (s
   const timer = timeoutMs ? setTimeout(expire, timeoutMs) : undefined;
   try {
     controller.signal.throwIfAborted();
-    return await unlessStopped(work(controller.signal), controller.signal);
+    return await work(controller.signal);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", abort);

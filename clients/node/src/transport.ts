@@ -136,9 +136,9 @@ export function unixSocket(path: string): Opener {
       if (Buffer.byteLength(path) > LONGEST_PATH) throw new CannotConnect(`the path of the socket is too long: ${path}`);
       const socket = connect({ path });
       const closed = new Promise<void>((done) => socket.once("close", () => done()));
-      const abort = () => socket.destroy(stop.reason);
+      const abort = () => (reject(stop.reason), socket.destroy());
       onAbort(stop, abort);
-      socket.on("error", (error) => reject(error === stop.reason ? error : notAtSocket(path, error)));
+      socket.on("error", (error) => reject(notAtSocket(path, error)));
       void closed.then(() => receiver.end(lost()));
       socket.once("connect", () => {
         stop.removeEventListener("abort", abort);
@@ -187,7 +187,7 @@ export function webSocket(url: string, token: string): Opener {
         // Node 20 sends no `close` after a failed handshake.
         socket.addEventListener("error", () => done());
       });
-      onAbort(stop, () => socket.close());
+      onAbort(stop, () => (reject(stop.reason), socket.close()));
       socket.addEventListener("message", ({ data }) => receiver.receive(String(data)));
       void closed.then(() => {
         reject(new CannotConnect(`cannot connect to ${url}: no server is there, or it rejects the token; ${start}`, true));

@@ -24,13 +24,15 @@ export class Turn implements AsyncIterable<SessionEvent> {
     result.then((outcome) => (this.#outcome = outcome), () => (this.#hasFailed = true)).finally(() => log.wake());
   }
 
-  /** Yields the events of the session until the turn is over. Throws the error of the turn, if it has one. */
+  /** Yields the events from the prompt to the end of the turn. Throws the error of the turn, if it has one. */
   async *[Symbol.asyncIterator](): AsyncGenerator<SessionEvent, void, undefined> {
     const ended = new Set<string>();
     const isOver = () => this.#hasFailed || this.#outcome?.ended === "steered" || ended.has(this.#outcome?.turn_id ?? "");
+    let hasBegun = false;
     for await (const event of this.#log.follow(this.#from, isOver)) {
       if (event.kind === "turn") ended.add(event["id"]);
-      yield event;
+      hasBegun ||= event.kind === "prompt" || event.kind === "added";
+      if (hasBegun) yield event;
     }
     await this.result;
   }

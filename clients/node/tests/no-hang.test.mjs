@@ -1,18 +1,10 @@
 // Every request settles: when the server dies, the stream breaks, the client closes, a signal aborts, or time is up.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Aborted, CannotConnect, Closed, ConnectionLost, ProtocolError, TimedOut, Toolgate, tool } from "toolgate";
-import { BINARY, begun, call, deferred, fakeServer, untilEvent, world } from "./support.mjs";
-
-/** Starts a server whose process ID is known. */
-async function startWithPid(here, options = {}) {
-  const args = ["-c", `echo $$ > ${here.root}/pid; exec ${BINARY} serve`];
-  const client = await here.start({ command: "sh", args, ...options });
-  return { client, pid: () => Number(readFileSync(join(here.root, "pid"), "utf8")) };
-}
+import { begun, call, deferred, fakeServer, untilEvent, world } from "./support.mjs";
 
 /** A tool that never answers, and a promise for its first call. */
 function hangingTool() {
@@ -46,7 +38,7 @@ async function busySession(here, client) {
 
 test("a server killed in mid-request rejects everything that waits, and everything later", async (t) => {
   const here = world(t);
-  const { client, pid } = await startWithPid(here);
+  const { client, pid } = await here.startWithPid();
   const { session, pending } = await busySession(here, client);
   process.kill(pid(), "SIGKILL");
   for (const [name, promise] of Object.entries(pending)) {
@@ -169,8 +161,10 @@ test("a server that ignores the end of its input is killed", async (t) => {
 
 test("a server that closes its input but lives on is given up", async (t) => {
   const here = world(t);
-  const deaf = `exec 0<&-; exec sleep 30 # ${here.root}`;
-  await assert.rejects(Toolgate.start({ command: "sh", args: ["-c", deaf], killAfterMs: 50 }), { name: "CannotConnect", message: /closed its input or output/ });
+  const welcome = JSON.stringify({ id: 1, result: { limits: { message_bytes: 1000 } } });
+  const deaf = `read line; exec 0<&-; echo '${welcome}'; exec sleep 30 # ${here.root}`;
+  const client = await here.start({ command: "sh", args: ["-c", deaf], killAfterMs: 50 });
+  await assert.rejects(client.sessions(), { name: "ConnectionLost", message: /closed its input or output/ });
 });
 
 test("an aborted call is rejected at once, and its command is stopped", async (t) => {

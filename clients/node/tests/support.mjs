@@ -51,6 +51,12 @@ export function world(t) {
       closing.push(() => client.close());
       return client;
     },
+    /** Starts a client with a server whose process ID is known. */
+    async startWithPid(options = {}) {
+      const args = ["-c", `echo $$ > ${root}/pid; exec ${BINARY} serve`];
+      const client = await this.start({ command: "sh", args, ...options });
+      return { client, pid: () => Number(readFileSync(join(root, "pid"), "utf8")) };
+    },
     /** Connects to a socket. */
     async connect(socket, options = {}) {
       const client = await Toolgate.connect({ socket }, options);
