@@ -1,0 +1,116 @@
+// The package as users get it: packed, installed into an empty directory, with its examples, its README and its types.
+
+import assert from "node:assert/strict";
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { BINARY, call, message, PACKAGE, run, world } from "./support.mjs";
+
+const EXAMPLES = {
+  "approval.mjs": [
+    "exec_command asks for `touch kept.txt`, because `touch kept.txt` may change something, and the approval policy is untrusted: approved",
+    "touch kept.txt: done",
+    "exec_command asks for `rm -rf kept.txt`, because `rm -rf kept.txt` removes files without asking: denied",
+    "rm -rf kept.txt: denied",
+    "kept.txt is still there",
+  ],
+  "dynamic-tool.mjs": ["the tool is called for Lisbon", "the turn is done; the model says: It is warm in Lisbon."],
+  "process.mjs": ["line 1", "line 2", "line 3", "(error) no more", "exit status 5", "sorted: apple,pear"],
+  "scripted-model.mjs": [
+    'call: exec_command {"cmd":"echo 42 > answer.txt"}',
+    "answered: success",
+    "… The answer is in answer.txt.",
+    "done: The answer is in answer.txt.",
+    "answer.txt: 42",
+  ],
+};
+const README = readFileSync(join(PACKAGE, "README.md"), "utf8");
+const TSC = join(PACKAGE, "node_modules/typescript/bin/tsc");
+
+/** Returns the code blocks of the README in a language. */
+const blocks = (language) => [...README.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, "gm"))].map(([, code]) => code);
+/** Returns what a block says that it prints. */
+const prints = (code) => [...code.matchAll(/\/\/ prints "(.*)"$/gm)].map(([, text]) => text);
+const lines = (text) => text.split("\n").filter((line) => line !== "");
+
+// Packed and installed once. The directory of the programs has nothing else of the package.
+const here = world({ after });
+const cwd = join(here.work, "app");
+const files = await install();
+
+/** Packs the package and installs it into an empty directory. Returns the names of its files. */
+async function install() {
+  const npm = async (...args) => {
+    const ran = await run("npm", args, { cwd: here.work, env: { npm_config_cache: join(here.root, "npm"), npm_config_offline: "true" } });
+    assert.equal(ran.status, 0, ran.err);
+    return ran.out;
+  };
+  // Without scripts: the tests that run at the same time use `dist`, which `prepack` would remove.
+  const packed = JSON.parse(await npm("pack", PACKAGE, "--json", "--ignore-scripts", "--pack-destination", here.root));
+  const [{ filename, files }] = Object.values(packed);
+  writeFileSync(join(here.work, "package.json"), JSON.stringify({ private: true, type: "module" }));
+  await npm("install", "--no-audit", "--no-fund", join(here.root, filename));
+  mkdirSync(cwd);
+  return files.map(({ path }) => path);
+}
+
+function node(file) {
+  return run(process.execPath, [file], { cwd, env: { ...here.env, TOOLGATE_BIN: BINARY, TMPDIR: here.root } });
+}
+
+test("the package has what it needs and nothing else", () => {
+  for (const file of ["LICENSE", "README.md", "dist/index.js", "dist/index.d.ts", "dist/launcher.js", "examples/approval.mjs"]) {
+    assert.ok(files.includes(file), file);
+  }
+  assert.deepEqual(files.filter((file) => !/^(dist|examples|bin)\/|^(LICENSE|README\.md|package\.json)$/.test(file)), []);
+  const { dependencies, bin } = JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8"));
+  assert.deepEqual([dependencies, bin], [undefined, { toolgate: "dist/launcher.js" }]);
+});
+
+test("the examples run from an installed package", async () => {
+  assert.deepEqual(readdirSync(join(PACKAGE, "examples")), Object.keys(EXAMPLES));
+  for (const [name, expected] of Object.entries(EXAMPLES)) {
+    cpSync(join(PACKAGE, "examples", name), join(cwd, name));
+    const { out, err, status } = await node(name);
+    // Sorted: the streams of a process have no order between them, and neither have events and deltas.
+    assert.deepEqual([status, lines(out).sort(), err], [0, [...expected].sort(), ""], name);
+  }
+  assert.deepEqual(readdirSync(here.root).filter((name) => name.startsWith("toolgate-example")), []);
+});
+
+test("the JavaScript of the README runs", async () => {
+  const script = here.script([call("temperature", { city: "Lisbon" })], [message("It is warm.")]);
+  const [program, ...fragments] = blocks("js");
+  assert.ok(program.includes('{ name: "gpt-5" }'));
+  writeFileSync(join(cwd, "program.mjs"), program.replace('{ name: "gpt-5" }', JSON.stringify({ script })));
+  const { out, status, err } = await node("program.mjs");
+  assert.deepEqual([status, err], [0, ""]);
+  for (const line of ["prompt How warm is it in Lisbon?", "answered 21 degrees in Lisbon", "said It is warm."]) assert.ok(lines(out).includes(line), out);
+  assert.ok(fragments.length >= 3);
+  for (const [index, fragment] of fragments.entries()) {
+    const session = fragment.includes("const session") ? "" : "const session = await client.session({ approval: 'never' });\n";
+    const code = `import { Toolgate } from "toolgate";\nconst client = await Toolgate.start();\n${session}${fragment}await client.close();\n`;
+    writeFileSync(join(cwd, `fragment-${index}.mjs`), code);
+    const ran = await node(`fragment-${index}.mjs`);
+    assert.deepEqual([ran.status, lines(ran.out), ran.err], [0, prints(fragment), ""], fragment);
+  }
+});
+
+test("the types hold in a strict TypeScript program, and the program runs", async () => {
+  const [readme, ...more] = blocks("ts");
+  assert.deepEqual([more.length, prints(readme)], [0, ["refused -32008"]]);
+  writeFileSync(join(cwd, "readme.ts"), readme);
+  cpSync(join(PACKAGE, "tests/consumer.ts"), join(cwd, "consumer.ts"));
+  // Neither the types of Node nor `skipLibCheck`: the declarations of the package stand alone.
+  const compilerOptions = { strict: true, exactOptionalPropertyTypes: true, target: "ES2022", module: "NodeNext", types: [], skipLibCheck: false };
+  writeFileSync(join(cwd, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["readme.ts", "consumer.ts"] }));
+  const compiled = await run(process.execPath, [TSC], { cwd });
+  assert.deepEqual([compiled.status, compiled.out], [0, ""]);
+  const ran = await node("readme.js");
+  assert.deepEqual([ran.status, lines(ran.out), ran.err], [0, prints(readme), ""]);
+  const consumer = await node("consumer.js");
+  assert.equal(consumer.status, 0, consumer.err);
+  const { text, ...others } = JSON.parse(consumer.out);
+  assert.deepEqual(JSON.parse(text), { types: ["Oslo", null, null, [1, 2], false, ""] });
+  assert.deepEqual(others, { success: true, kinds: ["session", "call"], described: "Says how the weather will be.", types: 7 });
+});
