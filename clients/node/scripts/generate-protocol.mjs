@@ -12,8 +12,11 @@ export function generate(description) {
   const { schemas, errors } = description.components;
   const types = Object.entries(schemas).map(([name, schema]) => declaration(name, schema));
   const answeredBy = (side) => description.methods.filter((method) => method["x-answered-by"] === side);
-  const request = (method) => `{ params: ${paramsType(method, schemas)}; result: ${typeOf(method.result.schema, "  ")} }`;
-  const codes = Object.entries(errors).map(([name, error]) => `${comment(error.message, "  ")}  ${name}: ${error.code},\n`);
+  const request = (method) =>
+    `{ params: ${paramsType(method, schemas)}; result: ${typeOf(method.result.schema, "  ")} }`;
+  const codes = Object.entries(errors).map(
+    ([name, error]) => `${comment(error.message, "  ")}  ${name}: ${error.code},\n`,
+  );
   return [
     "// Types of the protocol. Generated from docs/openrpc.json by scripts/generate-protocol.mjs: do not edit.\n",
     `/** The protocol version. */\nexport const PROTOCOL = ${Number(description.info.version)};\n`,
@@ -21,7 +24,9 @@ export function generate(description) {
     ...types,
     methodMap("ServerRequests", "Requests that the server answers.", answeredBy("server"), request),
     methodMap("ClientRequests", "Requests that a client answers.", answeredBy("client"), request),
-    methodMap("Notifications", "Notifications, which have no answer.", answeredBy("none"), (each) => paramsType(each, schemas)),
+    methodMap("Notifications", "Notifications, which have no answer.", answeredBy("none"), (each) =>
+      paramsType(each, schemas),
+    ),
   ].join("\n");
 }
 
@@ -53,7 +58,9 @@ function typeOf(schema, indent) {
   if (schema.$ref) return schema.$ref.split("/").at(-1);
   if (schema.oneOf) {
     const inner = schema.properties ? "    " : "  ";
-    const union = schema.oneOf.map((each) => `\n${comment(each.description, inner)}${inner}| ${typeOf(each, inner)}`).join("");
+    const union = schema.oneOf
+      .map((each) => `\n${comment(each.description, inner)}${inner}| ${typeOf(each, inner)}`)
+      .join("");
     return schema.properties ? `${objectType(schema, indent)} & (${union}\n${indent}  )` : union;
   }
   if (schema.anyOf) return schema.anyOf.map((each) => typeOf(each, indent)).join(" | ");

@@ -1,7 +1,13 @@
 // Approvals and questions: the types that handlers get, and the answers without a handler.
 
 import { PeerFault, warn } from "./errors.js";
-import { type ApprovalRequestParams, type ApprovalRequestResult, ErrorCode, type UserAskParams, type UserAskResult } from "./protocol.js";
+import {
+  type ApprovalRequestParams,
+  type ApprovalRequestResult,
+  ErrorCode,
+  type UserAskParams,
+  type UserAskResult,
+} from "./protocol.js";
 
 /**
  * Request to approve a call, with all members of the question (docs/pipe.md, "Questions").
@@ -39,9 +45,19 @@ export interface Question extends UserAskParams {
 export type OnQuestion = (question: Question) => string | null | undefined | Promise<string | null | undefined>;
 
 /** Calls the approval handler and returns its decision. Denies if the handler throws or returns an invalid decision. */
-export async function decide(handler: OnApproval | undefined, params: ApprovalRequestParams, signal: AbortSignal): Promise<ApprovalRequestResult> {
+export async function decide(
+  handler: OnApproval | undefined,
+  params: ApprovalRequestParams,
+  signal: AbortSignal,
+): Promise<ApprovalRequestResult> {
   const none = { call_id: "", tool: "a call", why: [], command: null, diff: null, choices: [] };
-  const approval: Approval = { ...none, ...params.question, session_id: params.session_id, agents: params.agents ?? [], signal };
+  const approval: Approval = {
+    ...none,
+    ...params.question,
+    session_id: params.session_id,
+    agents: params.agents ?? [],
+    signal,
+  };
   if (!handler) {
     const effect = `\`${approval.tool}\` needs approval, and this program has no \`onApproval\` handler`;
     warn(`session ${params.session_id}: ${effect}; the call is denied unless another client approves it`);
@@ -56,13 +72,25 @@ export async function decide(handler: OnApproval | undefined, params: ApprovalRe
 }
 
 function checked(said: Decision, choices: string[]): ApprovalRequestResult {
-  const decision = typeof said === "boolean" ? { decision: said ? "approved" : "denied" } : typeof said === "string" ? { decision: said } : said;
-  if (typeof decision?.decision === "string" && (choices.length === 0 || choices.includes(decision.decision))) return decision;
-  throw new TypeError(`the handler returned ${JSON.stringify(said)}; it must return true, false, or one of ${choices.join(", ")}`);
+  const decision =
+    typeof said === "boolean"
+      ? { decision: said ? "approved" : "denied" }
+      : typeof said === "string"
+        ? { decision: said }
+        : said;
+  if (typeof decision?.decision === "string" && (choices.length === 0 || choices.includes(decision.decision)))
+    return decision;
+  throw new TypeError(
+    `the handler returned ${JSON.stringify(said)}; it must return true, false, or one of ${choices.join(", ")}`,
+  );
 }
 
 /** Calls the question handler and returns its answer, which is null if the handler throws. */
-export async function answer(handler: OnQuestion | undefined, params: UserAskParams, signal: AbortSignal): Promise<UserAskResult> {
+export async function answer(
+  handler: OnQuestion | undefined,
+  params: UserAskParams,
+  signal: AbortSignal,
+): Promise<UserAskResult> {
   if (!handler) {
     const effect = `the model asks "${params.question}", and this program has no \`onQuestion\` handler`;
     warn(`session ${params.session_id}: ${effect}; the question stays unanswered unless another client answers it`);
@@ -70,7 +98,8 @@ export async function answer(handler: OnQuestion | undefined, params: UserAskPar
   }
   try {
     const said: unknown = (await handler({ ...params, signal })) ?? null;
-    if (said !== null && typeof said !== "string") throw new TypeError(`the handler returned a ${typeof said}; it must return a string or null`);
+    if (said !== null && typeof said !== "string")
+      throw new TypeError(`the handler returned a ${typeof said}; it must return a string or null`);
     return { answer: said };
   } catch (error) {
     if (!signal.aborted) warn("the question handler threw an error; the question stays unanswered", error);

@@ -1,7 +1,15 @@
 // Client of one server: starts, lists and attaches to sessions, and dispatches the server's messages to them.
 
 import type { Connection } from "./connection.js";
-import { ConnectionLost, JournalBehind, NoSuchSession, RpcError, type ToolgateError } from "./errors.js";
+import {
+  CannotConnect,
+  ConnectionLost,
+  JournalBehind,
+  NoSuchSession,
+  ProtocolError,
+  RpcError,
+  type ToolgateError,
+} from "./errors.js";
 import { Follower } from "./follower.js";
 import { Link, type ReconnectPolicy, type Sending } from "./link.js";
 import {
@@ -125,7 +133,11 @@ export class Toolgate implements AsyncDisposable {
    * Attaches to an existing session. Its events start after `cursor`, the last event seen (0). The other options are
    * those of `session`, for a server that resumes the session from its journal.
    */
-  async attach(id: string, options: { cursor?: number } & SessionOptions = {}, limits: RequestOptions = {}): Promise<Session> {
+  async attach(
+    id: string,
+    options: { cursor?: number } & SessionOptions = {},
+    limits: RequestOptions = {},
+  ): Promise<Session> {
     const { cursor = 0, ...others } = options;
     const { start, handlers } = split(others);
     if (this.#followers.has(id)) throw new TypeError(`this client follows session ${id} already`);
@@ -174,7 +186,11 @@ export class Toolgate implements AsyncDisposable {
     return this.close();
   }
 
-  #send<M extends keyof ServerRequests>(method: M, params: object, options: Sending): Promise<ServerRequests[M]["result"]> {
+  #send<M extends keyof ServerRequests>(
+    method: M,
+    params: object,
+    options: Sending,
+  ): Promise<ServerRequests[M]["result"]> {
     return this.#link.request(method, params, options);
   }
 
@@ -215,7 +231,10 @@ export class Toolgate implements AsyncDisposable {
     try {
       this.#server = (await connection.request("initialize", this.#hello, stop)) as InitializeResult;
     } catch (error) {
-      throw error instanceof ConnectionLost ? connection.transport!.unanswered(error) : error;
+      if (!(error instanceof ConnectionLost)) throw error;
+      const { hint, retryable } = connection.transport!;
+      if (error instanceof ProtocolError) throw new CannotConnect(error.message, false, error);
+      throw new CannotConnect(`${error.message} before it answered; ${hint}`, retryable, error);
     }
     connection.longest = this.#server.limits.message_bytes;
     const followers = [...this.#followers.values()].filter((each) => !each.isLeaving);
@@ -236,7 +255,10 @@ export class Toolgate implements AsyncDisposable {
   }
 }
 
-function split(options: SessionOptions): { start: SessionStartParams; handlers: Pick<SessionOptions, "tools" | "onApproval" | "onQuestion" | "onDelta" | "keepEvents"> } {
+function split(options: SessionOptions): {
+  start: SessionStartParams;
+  handlers: Pick<SessionOptions, "tools" | "onApproval" | "onQuestion" | "onDelta" | "keepEvents">;
+} {
   const { tools, onApproval, onQuestion, onDelta, keepEvents, ...start } = options;
   return { start, handlers: { tools, onApproval, onQuestion, onDelta, keepEvents } };
 }

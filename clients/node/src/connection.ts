@@ -85,7 +85,12 @@ export class Connection implements Receiver {
       this.#take(JSON.parse(message));
     } catch (error) {
       // After this, nobody knows which request the message would have answered.
-      this.end(new ProtocolError(`the server sent a line that is not a message of the protocol: ${message.slice(0, 200)}`, error));
+      this.end(
+        new ProtocolError(
+          `the server sent a line that is not a message of the protocol: ${message.slice(0, 200)}`,
+          error,
+        ),
+      );
     }
   }
 
@@ -142,5 +147,7 @@ function errorObject(method: string, error: unknown, signal: AbortSignal): { cod
 /** Replaces lone surrogates, which are not valid UTF-8: the server could not read the message, nor name its ID. */
 function wellFormed(json: string): string {
   if (!json.includes("\\ud")) return json;
-  return json.replace(/\\(ud[89a-f][0-9a-f]{2}|[^])/g, (whole, escaped: string) => (escaped.length > 1 ? "\ufffd" : whole));
+  return json.replace(/\\(ud[89a-f][0-9a-f]{2}|[^])/g, (whole, escaped: string) =>
+    escaped.length > 1 ? "\ufffd" : whole,
+  );
 }

@@ -73,7 +73,7 @@ export class EventLog {
   /** Yields every event after a cursor; by default all that this client received. Ends early when `isEnough`. */
   async *follow(after = this.#first, isEnough = () => false): AsyncGenerator<SessionEvent, void, undefined> {
     // ends: with the log, or with `isEnough`
-    for (let cursor = after; ; ) {
+    for (let cursor = after; ;) {
       const event = this.#next(cursor);
       if (event) {
         cursor = event.cursor;

@@ -4,7 +4,13 @@ import { answer, decide, type OnApproval, type OnQuestion } from "./approvals.js
 import type { Connection } from "./connection.js";
 import { InUse, JournalBehind, NoSuchMethod, warn } from "./errors.js";
 import { EventLog } from "./events.js";
-import { ErrorCode, type SessionAttachResult, type SessionDeltaParams, type SessionDetails, type SessionStartParams } from "./protocol.js";
+import {
+  ErrorCode,
+  type SessionAttachResult,
+  type SessionDeltaParams,
+  type SessionDetails,
+  type SessionStartParams,
+} from "./protocol.js";
 import { pause } from "./stop.js";
 import { describe, invoke, type Tool } from "./tools.js";
 import type { TurnWatch } from "./turn.js";

@@ -5,16 +5,15 @@ import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import { findInstalled, platformPackage } from "./program.js";
 
-const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-
 const program = findInstalled();
 if (program === undefined) {
   console.error(`toolgate: there is no program for this machine; searched: the package ${platformPackage()}, PATH`);
   process.exitCode = 127;
 } else {
   const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
-  // The launcher lives as long as the program, which decides what a signal means.
-  for (const signal of FORWARDED) process.on(signal, () => child.kill(signal));
+  // The launcher lives as long as the program. A terminal sends these two to the program as well.
+  process.on("SIGINT", () => {}).on("SIGHUP", () => {});
+  process.on("SIGTERM", () => child.kill("SIGTERM"));
   child.on("error", (error) => {
     console.error(`toolgate: \`${program}\` cannot be started: ${error.message}`);
     process.exitCode = 126;

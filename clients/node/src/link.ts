@@ -49,7 +49,11 @@ export class Link {
   #connecting: Promise<unknown> = Promise.resolve();
   #current!: Promise<Connection>;
 
-  constructor(opener: Opener, peer: LinkPeer, options: { reconnect?: boolean | ReconnectPolicy | undefined; timeoutMs?: number | undefined }) {
+  constructor(
+    opener: Opener,
+    peer: LinkPeer,
+    options: { reconnect?: boolean | ReconnectPolicy | undefined; timeoutMs?: number | undefined },
+  ) {
     const { reconnect = false, timeoutMs } = options;
     this.#opener = opener;
     this.#peer = peer;
@@ -92,7 +96,12 @@ export class Link {
 
   /** True for the loss of a connection that is opened again. */
   isRecoverable(error: unknown): boolean {
-    return this.reconnects && error instanceof ConnectionLost && error.reason === "connection_lost" && !this.#over.signal.aborted;
+    return (
+      this.reconnects &&
+      error instanceof ConnectionLost &&
+      error.reason === "connection_lost" &&
+      !this.#over.signal.aborted
+    );
   }
 
   /** Closes the link for good. Pending and later requests are rejected with `error`. */
@@ -123,7 +132,8 @@ export class Link {
       try {
         return await this.#connect(Math.min(left, this.#timeoutMs ?? HANDSHAKE_MS));
       } catch (error) {
-        const isPassing = error instanceof CannotConnect ? error.retryable : error instanceof TimedOut || this.isRecoverable(error);
+        const isPassing =
+          error instanceof CannotConnect ? error.retryable : error instanceof TimedOut || this.isRecoverable(error);
         if (!isPassing) throw error;
         if (performance.now() + wait > deadline) {
           throw new ConnectionLost(`no server answered within ${withinMs} ms: ${(error as Error).message}`, error);

@@ -41,7 +41,7 @@ declare module "node:child_process" {
 declare module "node:net" {
   import type { Readable } from "node:stream";
   export interface Socket extends Readable {
-    once(event: "close" | "connect", listener: () => void): this;
+    once(event: "close" | "connect" | "end", listener: () => void): this;
     write(text: string): boolean;
     destroySoon(): void;
   }
@@ -100,5 +100,5 @@ declare const process: {
   exitCode: number | undefined;
   emitWarning(message: string, options: { type: string; detail?: string }): void;
   kill(pid: number, signal: string): void;
-  on(signal: "SIGINT" | "SIGTERM" | "SIGHUP", listener: () => void): void;
+  on(signal: "SIGINT" | "SIGTERM" | "SIGHUP", listener: () => void): typeof process;
 };

@@ -51,7 +51,11 @@ export class Process implements AsyncIterable<Piece>, AsyncDisposable {
     if (this.#last) return [];
     const params = { from: this.#position, wait_ms: WAIT_MS };
     try {
-      const output = await this.#request("process/read", params, { ...options, again: true, late: (late) => this.#note(late) });
+      const output = await this.#request("process/read", params, {
+        ...options,
+        again: true,
+        late: (late) => this.#note(late),
+      });
       this.#position = output.next;
       this.#note(output);
       return output.pieces.map(piece);
@@ -86,18 +90,18 @@ export class Process implements AsyncIterable<Piece>, AsyncDisposable {
   }
 
   /** Changes the size of the terminal. */
-  async resize(rows: number, cols: number): Promise<void> {
-    await this.#request("process/resize", { size: { rows, cols } }, { again: true });
+  async resize(rows: number, cols: number, options: RequestOptions = {}): Promise<void> {
+    await this.#request("process/resize", { size: { rows, cols } }, { ...options, again: true });
   }
 
   /** Sends a signal to the process and its group: `INT`, `TERM`, `HUP`, `QUIT`, `USR1`, `USR2`, `STOP` or `CONT`. */
-  async signal(name: string): Promise<void> {
-    await this.#request("process/signal", { signal: name });
+  async signal(name: string, options: RequestOptions = {}): Promise<void> {
+    await this.#request("process/signal", { signal: name }, options);
   }
 
   /** Kills the process and its descendants. */
-  async kill(): Promise<void> {
-    await this.#request("process/kill", {}, { again: true });
+  async kill(options: RequestOptions = {}): Promise<void> {
+    await this.#request("process/kill", {}, { ...options, again: true });
   }
 
   /** Kills the process unless it has ended. */
@@ -111,7 +115,11 @@ export class Process implements AsyncIterable<Piece>, AsyncDisposable {
     this.exitCode = output.exit_code ?? null;
   }
 
-  #request<M extends keyof ServerRequests>(method: M, params: object, options?: Sending): Promise<ServerRequests[M]["result"]> {
+  #request<M extends keyof ServerRequests>(
+    method: M,
+    params: object,
+    options?: Sending,
+  ): Promise<ServerRequests[M]["result"]> {
     return this.#link.request(method, { ...this.#ids, ...params }, options);
   }
 }
@@ -123,5 +131,7 @@ function piece(chunk: ProcessReadResult["pieces"][number]): Piece {
 
 /** @internal Decodes data that the server sends as text if it is UTF-8, otherwise as base64. */
 export function bytes(encoded: { text?: string | null; base64?: string | null }): Buffer {
-  return typeof encoded.base64 === "string" ? Buffer.from(encoded.base64, "base64") : Buffer.from(encoded.text ?? "", "utf8");
+  return typeof encoded.base64 === "string"
+    ? Buffer.from(encoded.base64, "base64")
+    : Buffer.from(encoded.text ?? "", "utf8");
 }

@@ -48,7 +48,8 @@ export interface Explanation {
 type Params<M extends keyof protocol.ServerRequests> = Omit<protocol.ServerRequests[M]["params"], "session_id">;
 type Result<M extends keyof protocol.ServerRequests> = Promise<protocol.ServerRequests[M]["result"]>;
 /** Optional parameters of a method, and the limits of the request. */
-type Options<M extends keyof protocol.ServerRequests, Given extends string = never> = Omit<Params<M>, Given> & RequestOptions;
+type Options<M extends keyof protocol.ServerRequests, Given extends string = never> = Omit<Params<M>, Given> &
+  RequestOptions;
 type Leave = (follower: Follower, method: "session/close" | "session/detach", options: RequestOptions) => Promise<void>;
 
 /** A session that this client follows. `client.session` and `client.attach` create it. */
@@ -94,7 +95,11 @@ export class Session implements AsyncDisposable {
   }
 
   /** Calls a tool without a model. A call runs only once per `key`; by default each call has a new key. */
-  async call(tool: string, args: Record<string, unknown> = {}, options: Options<"tool/call", "tool" | "arguments"> = {}): Promise<ToolAnswer> {
+  async call(
+    tool: string,
+    args: Record<string, unknown> = {},
+    options: Options<"tool/call", "tool" | "arguments"> = {},
+  ): Promise<ToolAnswer> {
     const params = { tool, arguments: args, key: crypto.randomUUID(), ...options };
     const result = await this.#send("tool/call", params, { again: true });
     const texts = result.content_items.map((item) => ("text" in item ? [item.text] : []));
@@ -132,12 +137,19 @@ export class Session implements AsyncDisposable {
   }
 
   /** Starts a script, or a program with its arguments. `tty` gives it a terminal, `stdin` an input. */
-  async startProcess(command: string | readonly string[], options: Options<"process/start", "command" | "argv"> = {}): Promise<Process> {
+  async startProcess(
+    command: string | readonly string[],
+    options: Options<"process/start", "command" | "argv"> = {},
+  ): Promise<Process> {
     const what = typeof command === "string" ? { command } : { argv: [...command] };
-    const started = await this.#send("process/start", { ...what, ...options }, {
-      // The request was aborted, so the process would have no reader.
-      late: ({ process_id }) => void this.#send("process/kill", { process_id }).catch(() => {}),
-    });
+    const started = await this.#send(
+      "process/start",
+      { ...what, ...options },
+      {
+        // The request was aborted, so the process would have no reader.
+        late: ({ process_id }) => void this.#send("process/kill", { process_id }).catch(() => {}),
+      },
+    );
     return new Process(this.#link, this.id, started.process_id);
   }
 
@@ -149,7 +161,11 @@ export class Session implements AsyncDisposable {
   }
 
   /** Writes a whole file atomically. With `new`, an existing file is an error. */
-  writeFile(path: string, data: string | Uint8Array, options: { new?: boolean } & RequestOptions = {}): Result<"fs/write"> {
+  writeFile(
+    path: string,
+    data: string | Uint8Array,
+    options: { new?: boolean } & RequestOptions = {},
+  ): Result<"fs/write"> {
     const content = typeof data === "string" ? { text: data } : { base64: Buffer.from(data).toString("base64") };
     // Not sent again with `new`: the second request would find the file of the first.
     return this.#send("fs/write", { path, ...content, ...options }, { again: !options.new });
@@ -171,7 +187,10 @@ export class Session implements AsyncDisposable {
   }
 
   /** Returns the verdict on a script, a program with its arguments, or a call, without running it. */
-  async explain(what: string | readonly string[] | { tool: string; arguments?: Record<string, unknown> }, options: RequestOptions = {}): Promise<Explanation> {
+  async explain(
+    what: string | readonly string[] | { tool: string; arguments?: Record<string, unknown> },
+    options: RequestOptions = {},
+  ): Promise<Explanation> {
     const program = Array.isArray(what) ? { tool: "shell", arguments: { command: what } } : what;
     const params = typeof program === "string" ? { command: program } : (program as Params<"policy/explain">);
     return (await this.#send("policy/explain", { ...params, ...options }, { again: true })).explanation as Explanation;
@@ -192,19 +211,29 @@ export class Session implements AsyncDisposable {
     return this.#leave(this.#follower, "session/detach", options);
   }
 
-  /** Ends the session, unless its connection is lost. */
+  /** Ends the session, unless it was detached or its connection is lost. */
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#follower.log.isOver) return;
     await this.close().catch((error) => {
       if (!(error instanceof ConnectionLost)) throw error;
     });
   }
 
   /** Sends any request about this session. */
-  request<M extends keyof protocol.ServerRequests>(method: M, params: Params<M>, options: RequestOptions = {}): Result<M> {
-    return this.#send(method, params, options);
+  request<M extends keyof protocol.ServerRequests>(
+    method: M,
+    params: Params<M>,
+    options: RequestOptions = {},
+  ): Result<M> {
+    return this.#link.request(method, { session_id: this.id, ...params }, options);
   }
 
-  #send<M extends keyof protocol.ServerRequests>(method: M, options: Params<M> & RequestOptions, sending: Sending = {}): Result<M> {
+  /** Sends a request. The limits are among the options of the caller, beside the parameters. */
+  #send<M extends keyof protocol.ServerRequests>(
+    method: M,
+    options: Params<M> & RequestOptions,
+    sending: Sending = {},
+  ): Result<M> {
     const { signal, timeoutMs, ...params } = options as RequestOptions;
     return this.#link.request(method, { session_id: this.id, ...params }, { signal, timeoutMs, ...sending });
   }

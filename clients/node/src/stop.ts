@@ -12,10 +12,17 @@ export interface RequestOptions {
 }
 
 /** Runs `work` with a signal that aborts at the limits, with the error as its reason. `work` has to react to it. */
-export async function limited<T>(options: RequestOptions, what: string, work: (stop: AbortSignal) => Promise<T>): Promise<T> {
+export async function limited<T>(
+  options: RequestOptions,
+  what: string,
+  work: (stop: AbortSignal) => Promise<T>,
+): Promise<T> {
   const { signal, timeoutMs } = options;
   const controller = new AbortController();
-  const abort = () => controller.abort(signal?.reason instanceof ToolgateError ? signal.reason : new Aborted("the request was aborted", signal?.reason));
+  const abort = () =>
+    controller.abort(
+      signal?.reason instanceof ToolgateError ? signal.reason : new Aborted("the request was aborted", signal?.reason),
+    );
   const expire = () => controller.abort(new TimedOut(`${what} took longer than ${timeoutMs} ms`));
   if (signal?.aborted) abort();
   if (signal) onAbort(signal, abort);
@@ -59,7 +66,9 @@ export async function settlesWithin(promise: Promise<unknown>, ms: number): Prom
 /** Waits for a time, or until the signal aborts. */
 export async function pause(ms: number, stop: AbortSignal): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  await unlessStopped(new Promise<void>((resolve) => (timer = setTimeout(resolve, ms))), stop).finally(() => clearTimeout(timer));
+  await unlessStopped(new Promise<void>((resolve) => (timer = setTimeout(resolve, ms))), stop).finally(() =>
+    clearTimeout(timer),
+  );
 }
 
 /** Promise with the functions that settle it. */

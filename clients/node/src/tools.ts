@@ -28,7 +28,9 @@ export interface Tool<Args = any> {
 }
 
 /** Defines a tool. The type of the arguments follows from the schema. */
-export function tool<const S extends ToolSchema>(definition: Omit<Tool<FromSchema<S>>, "schema"> & { schema: S }): Tool {
+export function tool<const S extends ToolSchema>(
+  definition: Omit<Tool<FromSchema<S>>, "schema"> & { schema: S },
+): Tool {
   return definition;
 }
 

@@ -28,8 +28,9 @@ export interface Receiver {
 export interface Transport {
   send(message: string): void;
   close(): Promise<void>;
-  /** Error for a connection that ended before the first response. */
-  unanswered(lost: ConnectionLost): CannotConnect;
+  /** What to try if the connection ends before the first response, and whether a retry may help. */
+  readonly hint: string;
+  readonly retryable: boolean;
 }
 
 export type Opener = (receiver: Receiver, stop: AbortSignal) => Promise<Transport>;
@@ -73,12 +74,18 @@ export function childServer(options: ServerOptions): Opener {
 
 function notStarted(command: string, cwd: string | undefined, error: Error & { code?: string }): CannotConnect {
   const place = cwd !== undefined && !existsSync(cwd) ? `: there is no directory ${cwd}` : "";
-  const hint = error.code === "ENOENT" && !place ? "; is Toolgate installed? The option `command` or TOOLGATE_BIN names the program" : "";
+  const hint =
+    error.code === "ENOENT" && !place
+      ? "; is Toolgate installed? The option `command` or TOOLGATE_BIN names the program"
+      : "";
   const retryable = ["EAGAIN", "ENOMEM", "EMFILE", "ENFILE"].includes(error.code ?? "");
   return new CannotConnect(`\`${command}\` cannot be started: ${error.message}${place}${hint}`, retryable, error);
 }
 
 class ChildTransport implements Transport {
+  readonly hint = "see its messages on standard error, if any";
+  // It would fail again.
+  readonly retryable = false;
   readonly #exited: Promise<string>;
 
   constructor(
@@ -88,7 +95,9 @@ class ChildTransport implements Transport {
     readonly killAfterMs: number,
   ) {
     this.#exited = new Promise((resolve) => {
-      child.once("exit", (code, signal) => resolve(signal === null ? `ended with exit status ${code}` : `was ended by ${signal}`));
+      child.once("exit", (code, signal) =>
+        resolve(signal === null ? `ended with exit status ${code}` : `was ended by ${signal}`),
+      );
     });
     const drained = new Promise<void>((resolve) => child.stdout.once("close", resolve));
     const broken = new Promise<void>((resolve) => child.stdin.on("error", () => resolve()));
@@ -106,11 +115,6 @@ class ChildTransport implements Transport {
 
   send(message: string): void {
     this.child.stdin.write(`${message}\n`);
-  }
-
-  unanswered(lost: ConnectionLost): CannotConnect {
-    // Not retried: it would fail again.
-    return new CannotConnect(`${lost.message} before it answered; see its messages on standard error, if any`, false, lost);
   }
 
   async close(): Promise<void> {
@@ -133,23 +137,19 @@ export function unixSocket(path: string): Opener {
   const lost = () => new ConnectionLost(`the connection is lost: the server at ${path} closed it`);
   return (receiver, stop) =>
     new Promise((resolve, reject) => {
-      if (Buffer.byteLength(path) > LONGEST_PATH) throw new CannotConnect(`the path of the socket is too long: ${path}`);
+      if (Buffer.byteLength(path) > LONGEST_PATH) throw new CannotConnect(`the path is too long for a socket: ${path}`);
       const socket = connect({ path });
       const closed = new Promise<void>((done) => socket.once("close", () => done()));
-      const abort = () => (reject(stop.reason), socket.destroy());
-      onAbort(stop, abort);
+      onAbort(stop, () => (reject(stop.reason), socket.destroy()));
       socket.on("error", (error) => reject(notAtSocket(path, error)));
+      socket.once("end", () => receiver.end(lost()));
       void closed.then(() => receiver.end(lost()));
       socket.once("connect", () => {
-        stop.removeEventListener("abort", abort);
         readLines(socket, receiver);
         resolve({
+          hint: "it accepts only the user who started it, and no program that a tool has started",
+          retryable: true,
           send: (message) => void socket.write(`${message}\n`),
-          unanswered: (error) => {
-            const hint = "it accepts only the user who started it, and no program that a tool has started";
-            const why = error instanceof ProtocolError ? error.message : `${error.message} before it answered; ${hint}`;
-            return new CannotConnect(why, !(error instanceof ProtocolError), error);
-          },
           close: async () => {
             // A half-closed connection would stay open until the server has answered everything.
             socket.destroySoon();
@@ -178,7 +178,9 @@ export function webSocket(url: string, token: string): Opener {
       if (globalThis.WebSocket === undefined) {
         throw new CannotConnect("this Node has no WebSocket: use Node 22 or newer, or a Unix socket");
       }
-      const start = "`toolgate serve --websocket 127.0.0.1:PORT` starts a server, and prints its URL and the location of its token";
+      if (!URL.canParse(url)) throw new CannotConnect(`${url} is not a WebSocket URL such as ws://127.0.0.1:8719`);
+      const start =
+        "`toolgate serve --websocket 127.0.0.1:PORT` starts a server, and prints its URL and the location of its token";
       // Node accepts headers here. A token that was read from a file may end with a newline.
       const options = { headers: { Authorization: `Bearer ${token.trim()}` } };
       const socket = new WebSocket(url, options as unknown as string[]);
@@ -190,13 +192,16 @@ export function webSocket(url: string, token: string): Opener {
       onAbort(stop, () => (reject(stop.reason), socket.close()));
       socket.addEventListener("message", ({ data }) => receiver.receive(String(data)));
       void closed.then(() => {
-        reject(new CannotConnect(`cannot connect to ${url}: no server is there, or it rejects the token; ${start}`, true));
+        reject(
+          new CannotConnect(`cannot connect to ${url}: no server is there, or it rejects the token; ${start}`, true),
+        );
         receiver.end(new ConnectionLost(`the connection is lost: the server at ${url} closed it`));
       });
       socket.addEventListener("open", () =>
         resolve({
+          hint: "the server may be shutting down",
+          retryable: true,
           send: (message) => socket.send(message),
-          unanswered: (error) => new CannotConnect(`${error.message} before it answered`, true, error),
           close: async () => {
             socket.close();
             await settlesWithin(closed, LEAVE_MS);
@@ -229,4 +234,3 @@ function readLines(input: Readable, receiver: Receiver): void {
     input.destroy();
   });
 }
-

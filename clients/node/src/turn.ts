@@ -21,13 +21,19 @@ export class Turn implements AsyncIterable<SessionEvent> {
     this.#from = log.cursor;
     this.result = result;
     // Handles the error too: a program that only iterates gets it there.
-    result.then((outcome) => (this.#outcome = outcome), () => (this.#hasFailed = true)).finally(() => log.wake());
+    result
+      .then(
+        (outcome) => (this.#outcome = outcome),
+        () => (this.#hasFailed = true),
+      )
+      .finally(() => log.wake());
   }
 
   /** Yields the events from the prompt to the end of the turn. Throws the error of the turn, if it has one. */
   async *[Symbol.asyncIterator](): AsyncGenerator<SessionEvent, void, undefined> {
     const ended = new Set<string>();
-    const isOver = () => this.#hasFailed || this.#outcome?.ended === "steered" || ended.has(this.#outcome?.turn_id ?? "");
+    const isOver = () =>
+      this.#hasFailed || this.#outcome?.ended === "steered" || ended.has(this.#outcome?.turn_id ?? "");
     let hasBegun = false;
     for await (const event of this.#log.follow(this.#from, isOver)) {
       if (event.kind === "turn") ended.add(event["id"]);
@@ -66,7 +72,12 @@ export class TurnWatch {
 }
 
 /** Returns the result of a turn whose response was lost, or undefined if the server never got the prompt. */
-export async function settleTurn(watch: TurnWatch, follower: Follower, link: Link, stop: AbortSignal): Promise<SessionPromptResult | undefined> {
+export async function settleTurn(
+  watch: TurnWatch,
+  follower: Follower,
+  link: Link,
+  stop: AbortSignal,
+): Promise<SessionPromptResult | undefined> {
   const { log } = follower;
   // ends: each round is a connection, and the link gives up within bounds
   for (;;) {

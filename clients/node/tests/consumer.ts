@@ -16,7 +16,14 @@ const forecast = tool({
     required: ["city", "hours"],
   },
   run({ city, days, unit, hours }, { signal, turn_id }) {
-    const types: [string, number | undefined, "C" | "F" | undefined, number[], boolean, string] = [city, days, unit, hours, signal.aborted, turn_id];
+    const types: [string, number | undefined, "C" | "F" | undefined, number[], boolean, string] = [
+      city,
+      days,
+      unit,
+      hours,
+      signal.aborted,
+      turn_id,
+    ];
     // @ts-expect-error: an optional argument may be missing
     const wrong: number = days;
     return { types, wrong };
@@ -34,7 +41,12 @@ const wrongParams = () => client.request("session/close", {});
 const wrongModel = () => client.session({ model: { url: "" } });
 
 const onApproval = ({ command, choices }: Approval): boolean => command !== null && choices.includes("approved");
-await using session = await client.session({ sandbox: "workspace-write", approval: "never", tools: [forecast], onApproval });
+await using session = await client.session({
+  sandbox: "workspace-write",
+  approval: "never",
+  tools: [forecast],
+  onApproval,
+});
 const { success, text, elapsed_ms } = await session.call("forecast", { city: "Oslo", hours: [1, 2] });
 const elapsed: number = elapsed_ms;
 await using sleeping = await session.startProcess("sleep 60");
@@ -47,4 +59,12 @@ for await (const event of session.events()) {
 const { tools } = await session.request("tool/list", {});
 const described: string | undefined = tools.find(({ name }) => name === "forecast")?.description;
 const lost: Promise<boolean> = client.closed.then((error) => error instanceof ConnectionLost);
-console.log(JSON.stringify({ success, text, kinds, described, types: [wrongMode, wrongMethod, wrongParams, wrongModel, elapsed, lost, sleeping.id].length }));
+console.log(
+  JSON.stringify({
+    success,
+    text,
+    kinds,
+    described,
+    types: [wrongMode, wrongMethod, wrongParams, wrongModel, elapsed, lost, sleeping.id].length,
+  }),
+);

@@ -24,7 +24,9 @@ test("src/protocol.ts is up to date, and follows the description", () => {
 
 test("every method is used, and no other", () => {
   const source = SOURCES.map((name) => read("src", name)).join("");
-  const used = new Set(source.match(/"(?:(?:session|tool|process|fs|patch|policy|approval|user|\$)\/[a-z]+|initialize)"/g));
+  const used = new Set(
+    source.match(/"(?:(?:session|tool|process|fs|patch|policy|approval|user|\$)\/[a-z]+|initialize)"/g),
+  );
   const known = CONTRACT.methods.map(({ name }) => `"${name}"`);
   assert.deepEqual([...used].sort(), known.sort());
 });
@@ -42,7 +44,9 @@ test("every error code has a class, a reason and a row in the README", () => {
 test("every sandbox mode and approval policy is known", () => {
   const types = { sandbox: "SandboxMode", approval: "ApprovalPolicy" };
   for (const [member, type] of Object.entries(types)) {
-    const known = read("src/session.ts").match(new RegExp(`type ${type} = (.*);`))[1].match(/[a-z-]+/g);
+    const known = read("src/session.ts")
+      .match(new RegExp(`type ${type} = (.*);`))[1]
+      .match(/[a-z-]+/g);
     assert.deepEqual(known, schemas.SessionStartParams.properties[member].description.match(/(?<=`)[a-z-]+(?=`)/g));
   }
 });
@@ -66,9 +70,20 @@ const RESULTS = {
 
 /** Calls every method of the client with every parameter. */
 async function callEverything(client) {
-  const tools = [tool({ name: "t", description: "d", schema: { type: "object" }, readOnly: true, timeoutMs: 1, run: () => "" })];
+  const tools = [
+    tool({ name: "t", description: "d", schema: { type: "object" }, readOnly: true, timeoutMs: 1, run: () => "" }),
+  ];
   const model = { name: "n", wire: "chat", base_url: "u", script: "s", context: 1, max_turns: 1 };
-  const start = { cwd: "/", sandbox: "read-only", approval: "never", instructions: "i", agents: true, mcp_servers: {}, only_tools: [], model };
+  const start = {
+    cwd: "/",
+    sandbox: "read-only",
+    approval: "never",
+    instructions: "i",
+    agents: true,
+    mcp_servers: {},
+    only_tools: [],
+    model,
+  };
   const handlers = { tools, onApproval: () => true, onQuestion: () => "", onDelta() {}, keepEvents: 9 };
   const limits = { signal: new AbortController().signal, timeoutMs: 10_000 };
   const session = await client.session({ ...start, ...handlers }, limits);
@@ -104,7 +119,8 @@ function unknownMembers(value, schema, at) {
   if (schema.$ref) return unknownMembers(value, schemas[schema.$ref.split("/").at(-1)], at);
   if (Array.isArray(value)) return value.flatMap((each) => unknownMembers(each, schema.items ?? {}, `${at}[]`));
   const branches = [...(schema.allOf ?? []), ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])];
-  if (branches.length) return branches.map((each) => unknownMembers(value, each, at)).sort((a, b) => a.length - b.length)[0];
+  if (branches.length)
+    return branches.map((each) => unknownMembers(value, each, at)).sort((a, b) => a.length - b.length)[0];
   if (value === null || typeof value !== "object" || !schema.properties) return [];
   return Object.entries(value).flatMap(([name, each]) => {
     const known = schema.properties[name];

@@ -17,7 +17,13 @@ function hangingTool() {
 async function busySession(here, client) {
   const { called, hang } = hangingTool();
   const model = { script: here.script([call("hang")]) };
-  const session = await client.session({ cwd: here.work, sandbox: "workspace-write", approval: "never", model, tools: [hang] });
+  const session = await client.session({
+    cwd: here.work,
+    sandbox: "workspace-write",
+    approval: "never",
+    model,
+    tools: [hang],
+  });
   const process = await session.startProcess("cat", { stdin: true });
   const turn = session.prompt("hang");
   await called;
@@ -42,10 +48,18 @@ test("a server killed in mid-request rejects everything that waits, and everythi
   const { session, pending } = await busySession(here, client);
   process.kill(pid(), "SIGKILL");
   for (const [name, promise] of Object.entries(pending)) {
-    await assert.rejects(promise, (error) => error instanceof ConnectionLost && error.reason === "connection_lost" && /SIGKILL/.test(error.message), name);
+    await assert.rejects(
+      promise,
+      (error) => error instanceof ConnectionLost && error.reason === "connection_lost" && /SIGKILL/.test(error.message),
+      name,
+    );
   }
   assert.equal((await client.closed).reason, "connection_lost");
-  await assert.rejects(client.sessions(), { name: "ConnectionLost", reason: "connection_lost", message: /was ended by SIGKILL/ });
+  await assert.rejects(client.sessions(), {
+    name: "ConnectionLost",
+    reason: "connection_lost",
+    message: /was ended by SIGKILL/,
+  });
   await assert.rejects(session.call("list_dir"), ConnectionLost);
   await assert.rejects(client.attach("other"), ConnectionLost);
   // Nothing to do any more, and no error.
@@ -56,7 +70,10 @@ test("closing the client rejects everything that waits, and ends the events", as
   const here = world(t);
   const client = await here.start();
   const { pending } = await busySession(here, client);
-  const settled = Object.entries(pending).map(async ([name, promise]) => [name, await promise.catch((error) => error.reason)]);
+  const settled = Object.entries(pending).map(async ([name, promise]) => [
+    name,
+    await promise.catch((error) => error.reason),
+  ]);
   await client.close();
   const expected = { call: "closed", result: "closed", turn: "closed", events: "ended", read: "closed" };
   assert.deepEqual(Object.fromEntries(await Promise.all(settled)), expected);
@@ -150,13 +167,19 @@ test("a server that does not answer `initialize` is given up and ended", async (
   const fake = await fakeServer(here);
   await assert.rejects(Toolgate.connect({ socket: fake.path }, { timeoutMs: 50 }), TimedOut);
   const reconnect = { firstMs: 5, withinMs: 50 };
-  await assert.rejects(Toolgate.connect({ socket: fake.path }, { reconnect }), { reason: "connection_lost", message: /within 50 ms/ });
+  await assert.rejects(Toolgate.connect({ socket: fake.path }, { reconnect }), {
+    reason: "connection_lost",
+    message: /within 50 ms/,
+  });
 });
 
 test("a server that ignores the end of its input is killed", async (t) => {
   const here = world(t);
   const stubborn = `trap '' TERM HUP; while :; do sleep 1; done # ${here.root}`;
-  await assert.rejects(Toolgate.start({ command: "sh", args: ["-c", stubborn], timeoutMs: 50, killAfterMs: 50 }), TimedOut);
+  await assert.rejects(
+    Toolgate.start({ command: "sh", args: ["-c", stubborn], timeoutMs: 50, killAfterMs: 50 }),
+    TimedOut,
+  );
 });
 
 test("a server that closes its input but lives on is given up", async (t) => {
@@ -172,11 +195,19 @@ test("an aborted call is rejected at once, and its command is stopped", async (t
   const client = await here.start();
   const session = await client.session({ cwd: here.work, sandbox: "workspace-write", approval: "never" });
   const controller = new AbortController();
-  const calling = session.call("exec_command", { cmd: "sleep 60", yield_time_ms: 30_000 }, { signal: controller.signal });
+  const calling = session.call(
+    "exec_command",
+    { cmd: "sleep 60", yield_time_ms: 30_000 },
+    { signal: controller.signal },
+  );
   await untilEvent(session, "attempt");
   const why = new Error("changed my mind");
   controller.abort(why);
-  await assert.rejects(calling, (error) => error instanceof Aborted && error.name === "AbortError" && error.reason === "aborted" && error.cause === why);
+  await assert.rejects(
+    calling,
+    (error) =>
+      error instanceof Aborted && error.name === "AbortError" && error.reason === "aborted" && error.cause === why,
+  );
   const answered = await untilEvent(session, "answered");
   assert.equal(answered.success, false);
   await assert.rejects(session.call("list_dir", {}, { signal: AbortSignal.abort() }), Aborted);
@@ -187,7 +218,11 @@ test("an aborted prompt stops the turn", async (t) => {
   const here = world(t);
   const { called, hang } = hangingTool();
   const client = await here.start();
-  const session = await client.session({ cwd: here.work, model: { script: here.script([call("hang")]) }, tools: [hang] });
+  const session = await client.session({
+    cwd: here.work,
+    model: { script: here.script([call("hang")]) },
+    tools: [hang],
+  });
   const controller = new AbortController();
   const turn = session.prompt("hang", { signal: controller.signal });
   const { signal } = await called;
@@ -220,7 +255,10 @@ test("what cannot be sent is rejected, and the connection goes on", async (t) =>
   const client = await here.start();
   const session = await client.session({ cwd: here.work, sandbox: "workspace-write" });
   await assert.rejects(session.call("list_dir", { depth: 1n }), TypeError);
-  await assert.rejects(session.writeFile("big", "x".repeat(17 << 20)), { name: "InvalidRequest", message: /at most 16777216 bytes/ });
+  await assert.rejects(session.writeFile("big", "x".repeat(17 << 20)), {
+    name: "InvalidRequest",
+    message: /at most 16777216 bytes/,
+  });
   // A lone surrogate is no UTF-8, and the server could not name the request that has it.
   await session.writeFile("surrogate", "a\ud800b\\ud800");
   assert.equal((await session.readFile("surrogate")).text, "a\ufffdb\\ud800");
@@ -257,9 +295,19 @@ for (const [script, says] of [
 test("a socket without a server is named", async (t) => {
   const here = world(t);
   const none = join(here.root, "none");
-  await assert.rejects(Toolgate.connect({ socket: none }), { name: "CannotConnect", retryable: true, message: `there is no socket ${none}; \`toolgate serve --socket ${none}\` starts a server there` });
-  await assert.rejects(Toolgate.connect({ socket: none }, { reconnect: { firstMs: 5, withinMs: 50 } }), { name: "ConnectionLost", message: /within 50 ms: there is no socket/ });
-  await assert.rejects(Toolgate.connect({ socket: join(here.root, "x".repeat(200)) }, { reconnect: true }), { name: "CannotConnect", message: /too long/ });
+  await assert.rejects(Toolgate.connect({ socket: none }), {
+    name: "CannotConnect",
+    retryable: true,
+    message: `there is no socket ${none}; \`toolgate serve --socket ${none}\` starts a server there`,
+  });
+  await assert.rejects(Toolgate.connect({ socket: none }, { reconnect: { firstMs: 5, withinMs: 50 } }), {
+    name: "ConnectionLost",
+    message: /within 50 ms: there is no socket/,
+  });
+  await assert.rejects(Toolgate.connect({ socket: join(here.root, "x".repeat(200)) }, { reconnect: true }), {
+    name: "CannotConnect",
+    message: /too long/,
+  });
 });
 
 test("a server that rejects the client says why", async (t) => {

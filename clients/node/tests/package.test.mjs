@@ -28,7 +28,8 @@ const README = readFileSync(join(PACKAGE, "README.md"), "utf8");
 const TSC = join(PACKAGE, "node_modules/typescript/bin/tsc");
 
 /** Returns the code blocks of the README in a language. */
-const blocks = (language) => [...README.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, "gm"))].map(([, code]) => code);
+const blocks = (language) =>
+  [...README.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, "gm"))].map(([, code]) => code);
 /** Returns what a block says that it prints. */
 const prints = (code) => [...code.matchAll(/\/\/ prints "(.*)"$/gm)].map(([, text]) => text);
 const lines = (text) => text.split("\n").filter((line) => line !== "");
@@ -41,7 +42,10 @@ const files = await install();
 /** Packs the package and installs it into an empty directory. Returns the names of its files. */
 async function install() {
   const npm = async (...args) => {
-    const ran = await run("npm", args, { cwd: here.work, env: { npm_config_cache: join(here.root, "npm"), npm_config_offline: "true" } });
+    const ran = await run("npm", args, {
+      cwd: here.work,
+      env: { npm_config_cache: join(here.root, "npm"), npm_config_offline: "true" },
+    });
     assert.equal(ran.status, 0, ran.err);
     return ran.out;
   };
@@ -59,10 +63,20 @@ function node(file) {
 }
 
 test("the package has what it needs and nothing else", () => {
-  for (const file of ["LICENSE", "README.md", "dist/index.js", "dist/index.d.ts", "dist/launcher.js", "examples/approval.mjs"]) {
+  for (const file of [
+    "LICENSE",
+    "README.md",
+    "dist/index.js",
+    "dist/index.d.ts",
+    "dist/launcher.js",
+    "examples/approval.mjs",
+  ]) {
     assert.ok(files.includes(file), file);
   }
-  assert.deepEqual(files.filter((file) => !/^(dist|examples|bin)\/|^(LICENSE|README\.md|package\.json)$/.test(file)), []);
+  assert.deepEqual(
+    files.filter((file) => !/^(dist|examples|bin)\/|^(LICENSE|README\.md|package\.json)$/.test(file)),
+    [],
+  );
   const { dependencies, bin } = JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8"));
   assert.deepEqual([dependencies, bin], [undefined, { toolgate: "dist/launcher.js" }]);
 });
@@ -75,7 +89,10 @@ test("the examples run from an installed package", async () => {
     // Sorted: the streams of a process have no order between them, and neither have events and deltas.
     assert.deepEqual([status, lines(out).sort(), err], [0, [...expected].sort(), ""], name);
   }
-  assert.deepEqual(readdirSync(here.root).filter((name) => name.startsWith("toolgate-example")), []);
+  assert.deepEqual(
+    readdirSync(here.root).filter((name) => name.startsWith("toolgate-example")),
+    [],
+  );
 });
 
 test("the JavaScript of the README runs", async () => {
@@ -85,10 +102,13 @@ test("the JavaScript of the README runs", async () => {
   writeFileSync(join(cwd, "program.mjs"), program.replace('{ name: "gpt-5" }', JSON.stringify({ script })));
   const { out, status, err } = await node("program.mjs");
   assert.deepEqual([status, err], [0, ""]);
-  for (const line of ["prompt How warm is it in Lisbon?", "answered 21 degrees in Lisbon", "said It is warm."]) assert.ok(lines(out).includes(line), out);
+  for (const line of ["prompt How warm is it in Lisbon?", "answered 21 degrees in Lisbon", "said It is warm."])
+    assert.ok(lines(out).includes(line), out);
   assert.ok(fragments.length >= 3);
   for (const [index, fragment] of fragments.entries()) {
-    const session = fragment.includes("const session") ? "" : "const session = await client.session({ approval: 'never' });\n";
+    const session = fragment.includes("const session")
+      ? ""
+      : "const session = await client.session({ approval: 'never' });\n";
     const code = `import { Toolgate } from "toolgate";\nconst client = await Toolgate.start();\n${session}${fragment}await client.close();\n`;
     writeFileSync(join(cwd, `fragment-${index}.mjs`), code);
     const ran = await node(`fragment-${index}.mjs`);
@@ -102,7 +122,14 @@ test("the types hold in a strict TypeScript program, and the program runs", asyn
   writeFileSync(join(cwd, "readme.ts"), readme);
   cpSync(join(PACKAGE, "tests/consumer.ts"), join(cwd, "consumer.ts"));
   // Neither the types of Node nor `skipLibCheck`: the declarations of the package stand alone.
-  const compilerOptions = { strict: true, exactOptionalPropertyTypes: true, target: "ES2022", module: "NodeNext", types: [], skipLibCheck: false };
+  const compilerOptions = {
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    target: "ES2022",
+    module: "NodeNext",
+    types: [],
+    skipLibCheck: false,
+  };
   writeFileSync(join(cwd, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["readme.ts", "consumer.ts"] }));
   const compiled = await run(process.execPath, [TSC], { cwd });
   assert.deepEqual([compiled.status, compiled.out], [0, ""]);
@@ -112,5 +139,10 @@ test("the types hold in a strict TypeScript program, and the program runs", asyn
   assert.equal(consumer.status, 0, consumer.err);
   const { text, ...others } = JSON.parse(consumer.out);
   assert.deepEqual(JSON.parse(text), { types: ["Oslo", null, null, [1, 2], false, ""] });
-  assert.deepEqual(others, { success: true, kinds: ["session", "call"], described: "Says how the weather will be.", types: 7 });
+  assert.deepEqual(others, {
+    success: true,
+    kinds: ["session", "call"],
+    described: "Says how the weather will be.",
+    types: 7,
+  });
 });

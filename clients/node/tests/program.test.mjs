@@ -1,6 +1,8 @@
 // Lookup of the program, and the command `toolgate` of the package, both as an installed package would see them.
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { test } from "node:test";
@@ -13,7 +15,8 @@ const PLATFORM = `@toolgate/${process.platform}-${process.arch}`;
 function installed(t) {
   const here = world(t);
   const modules = join(here.root, "node_modules");
-  for (const part of ["dist", "package.json"]) cpSync(join(PACKAGE, part), join(modules, "toolgate", part), { recursive: true });
+  for (const part of ["dist", "package.json"])
+    cpSync(join(PACKAGE, part), join(modules, "toolgate", part), { recursive: true });
   chmodSync(join(modules, "toolgate/dist/launcher.js"), 0o755);
   mkdirSync(join(modules, ".bin"));
   symlinkSync("../toolgate/dist/launcher.js", join(modules, ".bin/toolgate"));
@@ -28,15 +31,20 @@ function installed(t) {
   const find = async (command, env = {}) => {
     const url = pathToFileURL(join(modules, "toolgate/dist/index.js"));
     const code = `import { findProgram } from ${JSON.stringify(url)}; try { console.log(findProgram(${JSON.stringify(command)})) } catch (error) { console.log(error.reason, error.message) }`;
-    return (await run(process.execPath, ["--input-type=module", "-e", code], { env: { PATH: path, ...env } })).out.trim();
+    return (
+      await run(process.execPath, ["--input-type=module", "-e", code], { env: { PATH: path, ...env } })
+    ).out.trim();
   };
   const launch = (...args) => run("toolgate", args, { env: { PATH: path } });
-  return { modules, bin, put, find, launch };
+  return { modules, bin, put, find, launch, path };
 }
 
 test("the option comes first, then TOOLGATE_BIN, the packaged program, the platform package, PATH", async (t) => {
   const { modules, bin, put, find } = installed(t);
-  assert.equal(await find(), `program_not_found there is no program \`toolgate\`; searched: the option \`command\`, the variable TOOLGATE_BIN, the package ${PLATFORM}, PATH`);
+  assert.equal(
+    await find(),
+    `program_not_found there is no program \`toolgate\`; searched: the option \`command\`, the variable TOOLGATE_BIN, the package ${PLATFORM}, PATH`,
+  );
   assert.equal(await find(undefined), await find());
   const inPath = put(join(bin, "toolgate"));
   assert.equal(await find(), inPath, "the launcher of the package, which is first in PATH, is skipped");
@@ -58,9 +66,21 @@ test("a file in PATH that cannot be executed is skipped", async (t) => {
 test("the command `toolgate` runs the program with its arguments and exit status", async (t) => {
   const { modules, bin, put, launch } = installed(t);
   const missing = await launch("--version");
-  assert.deepEqual([missing.status, missing.err], [127, `toolgate: there is no program for this machine; searched: the package ${PLATFORM}, PATH\n`]);
+  assert.deepEqual(
+    [missing.status, missing.err],
+    [127, `toolgate: there is no program for this machine; searched: the package ${PLATFORM}, PATH\n`],
+  );
   const program = put(join(bin, "toolgate"));
   assert.deepEqual(await launch("a", "b c"), { out: `${program} a b c\n`, err: "", status: 3 });
   writeFileSync(put(join(modules, "toolgate/bin/toolgate")), "#!/bin/sh\nkill -9 $$\n");
   assert.equal((await launch()).status, 137);
+});
+
+test("the command `toolgate` passes SIGTERM to the program and waits for it", async (t) => {
+  const { bin, put, path } = installed(t);
+  writeFileSync(put(join(bin, "toolgate")), "#!/bin/sh\ntrap 'exit 4' TERM; echo ready; read never\n");
+  const launcher = spawn("toolgate", [], { env: { PATH: path }, stdio: ["pipe", "pipe", "inherit"] });
+  await once(launcher.stdout, "data");
+  launcher.kill("SIGTERM");
+  assert.deepEqual(await once(launcher, "exit"), [4, null]);
 });

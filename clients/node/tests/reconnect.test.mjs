@@ -18,15 +18,25 @@ const greet = tool({
 test("events continue after the last one received, and none comes twice", async (t) => {
   const { fake, session, guest } = await begun(t, RECONNECT, { sandbox: "read-only", tools: [greet] });
   guest.event(2, "notice");
-  assert.deepEqual(await first(session.events(), 2), [[1, "session"], [2, "notice"]]);
+  assert.deepEqual(await first(session.events(), 2), [
+    [1, "session"],
+    [2, "notice"],
+  ]);
   guest.drop();
   const next = await fake.guest();
   const params = await next.welcome({ cursor: 3 });
   assert.deepEqual([params.cursor, params.start], [2, { sandbox: "read-only" }]);
-  assert.deepEqual(params.tools.map(({ name }) => name), ["greet"]);
+  assert.deepEqual(
+    params.tools.map(({ name }) => name),
+    ["greet"],
+  );
   next.event(2, "notice");
   next.event(3, "end");
-  assert.deepEqual(await first(session.events(), 3), [[1, "session"], [2, "notice"], [3, "end"]]);
+  assert.deepEqual(await first(session.events(), 3), [
+    [1, "session"],
+    [2, "notice"],
+    [3, "end"],
+  ]);
   assert.equal(session.cursor, 3);
 });
 
@@ -74,7 +84,11 @@ test("a turn that ended meanwhile is read from the events", async (t) => {
   next.event(3, "said", { items: [{ pieces: [{ text: "all " }, { text: "of it" }] }] });
   next.event(4, "turn", { id: "t2", ended: "done" });
   assert.deepEqual(await turn.result, { turn_id: "t2", ended: "done", text: "all of it", detail: null });
-  assert.deepEqual(await first(turn), [[2, "prompt"], [3, "said"], [4, "turn"]]);
+  assert.deepEqual(await first(turn), [
+    [2, "prompt"],
+    [3, "said"],
+    [4, "turn"],
+  ]);
 });
 
 test("a turn that still runs is waited for, over several connections", async (t) => {
@@ -119,7 +133,10 @@ test("a turn that died with its server is lost", async (t) => {
   // What the next server writes about that turn is not its result.
   next.event(3, "session", { resumed: true });
   next.event(4, "turn", { id: "t2", ended: "interrupted" });
-  await assert.rejects(turn.result, (error) => error instanceof TurnLost && /`prompt` can be called again/.test(error.message));
+  await assert.rejects(
+    turn.result,
+    (error) => error instanceof TurnLost && /`prompt` can be called again/.test(error.message),
+  );
 });
 
 test("a prompt that is aborted while the connection is lost settles", async (t) => {
@@ -141,7 +158,10 @@ test("a journal that lost events is not followed silently", async (t) => {
   await first(session.events(), 2);
   guest.drop();
   await (await fake.guest()).welcome({ cursor: 1, resumed: true });
-  await assert.rejects(first(session.events(), 3), (error) => error instanceof JournalBehind && /ends at 1, before event 2/.test(error.message));
+  await assert.rejects(
+    first(session.events(), 3),
+    (error) => error instanceof JournalBehind && /ends at 1, before event 2/.test(error.message),
+  );
 });
 
 test("a session that is gone says why, and the client goes on", async (t) => {
@@ -179,8 +199,14 @@ test("events that are not kept are missed loudly", async (t) => {
   guest.answer(await guest.expect("session/close"), {});
   guest.event(5, "end");
   await closing;
-  assert.deepEqual(await first(session.events(3)), [[4, "notice"], [5, "end"]]);
-  await assert.rejects(first(session.events()), (error) => error instanceof EventsDropped && /events 1 to 3/.test(error.message));
+  assert.deepEqual(await first(session.events(3)), [
+    [4, "notice"],
+    [5, "end"],
+  ]);
+  await assert.rejects(
+    first(session.events()),
+    (error) => error instanceof EventsDropped && /events 1 to 3/.test(error.message),
+  );
 });
 
 /** Closes a session and checks its events: each cursor once and in order, each call answered once. */
@@ -188,7 +214,10 @@ async function assertToldOnce(session) {
   await session.close();
   const events = [];
   for await (const event of session.events()) events.push(event);
-  assert.deepEqual(events.map(({ cursor }) => cursor), events.map((_, index) => index + 1));
+  assert.deepEqual(
+    events.map(({ cursor }) => cursor),
+    events.map((_, index) => index + 1),
+  );
   const calls = events.filter(({ kind }) => kind === "call").map(({ id }) => id);
   const answers = events.filter(({ kind }) => kind === "answered").map((event) => event.call);
   assert.deepEqual(calls.sort(), answers.sort());
@@ -201,7 +230,12 @@ test("calls, turns and processes survive a connection that is cut again and agai
   const wire = await proxy(here, server.socket);
   const client = await here.connect(wire.path, { reconnect: true });
   const script = here.script([call("exec_command", { cmd: "echo turn >> done.txt" })], [message("Done.")]);
-  const session = await client.session({ cwd: here.work, sandbox: "workspace-write", approval: "never", model: { script } });
+  const session = await client.session({
+    cwd: here.work,
+    sandbox: "workspace-write",
+    approval: "never",
+    model: { script },
+  });
   const cutting = (async () => {
     for await (const { cursor } of session.events()) if (cursor % 7 === 0) wire.cut();
   })();
@@ -210,14 +244,19 @@ test("calls, turns and processes survive a connection that is cut again and agai
     assert.ok((await session.call("exec_command", { cmd: `echo ${number} >> done.txt` })).success);
   }
   assert.equal(readFileSync(join(here.work, "done.txt"), "utf8"), "turn\n0\n1\n2\n3\n4\n5\n6\n7\n");
-  const process = await session.startProcess(["seq", "1", "100000"]).catch(() => session.startProcess(["seq", "1", "100000"]));
+  const process = await session
+    .startProcess(["seq", "1", "100000"])
+    .catch(() => session.startProcess(["seq", "1", "100000"]));
   let written = "";
   let cuts = 0;
   for await (const piece of process) {
     written += piece.text;
     if (cuts++ % 3 === 1) wire.cut();
   }
-  assert.deepEqual(written.trim().split("\n"), Array.from({ length: 100000 }, (_, index) => String(index + 1)));
+  assert.deepEqual(
+    written.trim().split("\n"),
+    Array.from({ length: 100000 }, (_, index) => String(index + 1)),
+  );
   await assertToldOnce(session);
   await cutting;
 });
@@ -235,7 +274,12 @@ test("a question that is open is asked again after a reconnect", async (t) => {
     waits.resolve();
     return new Promise(() => {});
   };
-  const session = await client.session({ cwd: here.work, sandbox: "workspace-write", approval: "untrusted", onApproval });
+  const session = await client.session({
+    cwd: here.work,
+    sandbox: "workspace-write",
+    approval: "untrusted",
+    onApproval,
+  });
   const calling = session.call("exec_command", { cmd: "echo yes >> done.txt" });
   await waits.promise;
   wire.cut();
@@ -258,7 +302,13 @@ test("sessions survive a killed server: finished calls are not run again, a cut-
     run: () => (hangs.isOver ? "back" : new Promise(() => ((hangs.isOver = true), hangs.resolve()))),
   });
   const model = { script: here.script([call("hang")], [message("Done.")]) };
-  const session = await client.session({ cwd: here.work, sandbox: "workspace-write", approval: "never", model, tools: [hang] });
+  const session = await client.session({
+    cwd: here.work,
+    sandbox: "workspace-write",
+    approval: "never",
+    model,
+    tools: [hang],
+  });
   const once = () => session.call("exec_command", { cmd: "echo once >> done.txt" }, { key: "once" });
   assert.ok((await once()).success);
   const turn = session.prompt("go");
@@ -272,7 +322,10 @@ test("sessions survive a killed server: finished calls are not run again, a cut-
   await assert.rejects(turn.result, TurnLost);
   const cutOff = await running;
   assert.ok(!cutOff.success && cutOff.text.includes("interrupted; effects unknown"), cutOff.text);
-  assert.deepEqual((await listing).map(({ session_id }) => session_id), [session.id]);
+  assert.deepEqual(
+    (await listing).map(({ session_id }) => session_id),
+    [session.id],
+  );
   assert.ok((await once()).repeated);
   assert.equal(readFileSync(join(here.work, "done.txt"), "utf8").match(/once/g).length, 1);
   assert.equal((await session.prompt("again").result).text, "Done.");

@@ -7,7 +7,21 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
-import { CannotConnect, image, InUse, InvalidParams, NoModel, NoSuchMethod, NoSuchProcess, NoSuchSession, Refused, RpcError, tool, Toolgate, Unusable } from "toolgate";
+import {
+  CannotConnect,
+  image,
+  InUse,
+  InvalidParams,
+  NoModel,
+  NoSuchMethod,
+  NoSuchProcess,
+  NoSuchSession,
+  Refused,
+  RpcError,
+  tool,
+  Toolgate,
+  Unusable,
+} from "toolgate";
 import { BINARY, begun, call, deferred, message, PACKAGE, run, SocketServer, untilEvent, world } from "./support.mjs";
 
 const WRITES = { cmd: "echo yes >> said.txt" };
@@ -29,7 +43,10 @@ async function told(session) {
   await session.close();
   const events = [];
   for await (const event of session.events()) events.push(event);
-  assert.deepEqual(events.map(({ cursor }) => cursor), events.map((_, index) => index + 1));
+  assert.deepEqual(
+    events.map(({ cursor }) => cursor),
+    events.map((_, index) => index + 1),
+  );
   return events;
 }
 
@@ -46,9 +63,17 @@ test("a model calls a tool of this program; the text of an error reaches the mod
   const here = world(t);
   const seen = warnings(t);
   const client = await here.start();
-  const script = here.script([call("weather", { city: "Lisbon" }), call("weather", { city: "Atlantis" })], [message("Sunny.")]);
+  const script = here.script(
+    [call("weather", { city: "Lisbon" }), call("weather", { city: "Atlantis" })],
+    [message("Sunny.")],
+  );
   const deltas = [];
-  const session = await client.session({ cwd: here.work, model: { script }, tools: [weather], onDelta: (delta) => deltas.push(delta) });
+  const session = await client.session({
+    cwd: here.work,
+    model: { script },
+    tools: [weather],
+    onDelta: (delta) => deltas.push(delta),
+  });
   assert.ok(session.details.tools.includes("weather"));
   const turn = session.prompt("how is it?");
   const kinds = [];
@@ -57,11 +82,25 @@ test("a model calls a tool of this program; the text of an error reaches the mod
   assert.deepEqual([ended, text], ["done", "Sunny."]);
   assert.deepEqual([kinds[0], kinds.at(-1)], ["prompt", "turn"]);
   const events = await told(session);
-  const answers = events.filter(({ kind }) => kind === "answered").map((event) => [event.success, event.error, event.text]);
-  assert.deepEqual(answers, [[true, undefined, `sun in Lisbon for ${turn_id}`], [false, undefined, "RangeError: unknown city Atlantis"]]);
-  assert.deepEqual(events.filter(({ kind, text }) => kind === "said" && text).map((event) => event.text), ["Sunny."]);
+  const answers = events
+    .filter(({ kind }) => kind === "answered")
+    .map((event) => [event.success, event.error, event.text]);
+  assert.deepEqual(answers, [
+    [true, undefined, `sun in Lisbon for ${turn_id}`],
+    [false, undefined, "RangeError: unknown city Atlantis"],
+  ]);
+  assert.deepEqual(
+    events.filter(({ kind, text }) => kind === "said" && text).map((event) => event.text),
+    ["Sunny."],
+  );
   assert.equal(events.at(-1).kind, "end");
-  assert.equal(deltas.filter(({ kind }) => kind === "text").map(({ text }) => text).join(""), "Sunny.");
+  assert.equal(
+    deltas
+      .filter(({ kind }) => kind === "text")
+      .map(({ text }) => text)
+      .join(""),
+    "Sunny.",
+  );
   assert.deepEqual(seen, ["ToolgateWarning: the tool `weather` threw an error; the model gets its message"]);
 });
 
@@ -69,24 +108,51 @@ test("a tool that throws fails with its message, as in the Python client; the se
   const here = world(t);
   warnings(t);
   const client = await here.start();
-  const throwing = (name, error) => tool({ name, description: "Throws.", schema: { type: "object" }, run: () => Promise.reject(error) });
-  const tools = [throwing("error", new Error("no such city")), throwing("bare", new TypeError()), throwing("text", "just text")];
+  const throwing = (name, error) =>
+    tool({ name, description: "Throws.", schema: { type: "object" }, run: () => Promise.reject(error) });
+  const tools = [
+    throwing("error", new Error("no such city")),
+    throwing("bare", new TypeError()),
+    throwing("text", "just text"),
+  ];
   const session = await client.session({ cwd: here.work, tools });
-  for (const [name, text] of [["error", "Error: no such city"], ["bare", "TypeError"], ["text", "just text"]]) {
+  for (const [name, text] of [
+    ["error", "Error: no such city"],
+    ["bare", "TypeError"],
+    ["text", "just text"],
+  ]) {
     const answer = await session.call(name);
     assert.deepEqual([answer.success, answer.error, answer.text], [false, undefined, text]);
   }
 });
 
 test("the result of a tool becomes text, JSON or images", async (t) => {
-  const { guest } = await begun(t, {}, {
-    tools: [tool({ name: "echo", description: "", schema: { type: "object" }, run: ({ value }) => values[value] })],
-  });
+  const { guest } = await begun(
+    t,
+    {},
+    {
+      tools: [tool({ name: "echo", description: "", schema: { type: "object" }, run: ({ value }) => values[value] })],
+    },
+  );
   warnings(t);
   const png = { type: "image", mime_type: "image/png", data: "AQI=" };
   const text = (text) => [{ type: "text", text }];
-  const values = { text: "a", nothing: undefined, json: { a: [1, null] }, image: image(new Uint8Array([1, 2])), list: ["a", image(new Uint8Array([1, 2]))], function: () => {}, big: 1n };
-  const expected = { text: text("a"), nothing: text("done"), json: text('{"a":[1,null]}'), image: [png], list: [...text("a"), png] };
+  const values = {
+    text: "a",
+    nothing: undefined,
+    json: { a: [1, null] },
+    image: image(new Uint8Array([1, 2])),
+    list: ["a", image(new Uint8Array([1, 2]))],
+    function: () => {},
+    big: 1n,
+  };
+  const expected = {
+    text: text("a"),
+    nothing: text("done"),
+    json: text('{"a":[1,null]}'),
+    image: [png],
+    list: [...text("a"), png],
+  };
   for (const value of Object.keys(values)) {
     const params = { session_id: "s", call_id: "c", turn_id: "", tool: "echo", arguments: { value } };
     guest.tell({ id: value, method: "tool/invoke", params });
@@ -96,7 +162,10 @@ test("the result of a tool becomes text, JSON or images", async (t) => {
     else assert.match(result.content_items[0].text, /^TypeError: /);
   }
   guest.tell({ id: 1, method: "tool/invoke", params: { session_id: "s", tool: "gone", arguments: {} } });
-  assert.deepEqual((await guest.next()).result, { content_items: text("the client no longer has a tool `gone`"), success: false });
+  assert.deepEqual((await guest.next()).result, {
+    content_items: text("the client no longer has a tool `gone`"),
+    success: false,
+  });
 });
 
 test("requests of the server are answered, also if they are cancelled or unknown", async (t) => {
@@ -104,7 +173,12 @@ test("requests of the server are answered, also if they are cancelled or unknown
   const big = tool({ name: "big", description: "", schema: { type: "object" }, run: () => "x".repeat(2 << 20) });
   const { guest } = await begun(t, {}, { tools: [never, big] });
   warnings(t);
-  const invoke = (id, tool) => guest.tell({ id, method: "tool/invoke", params: { session_id: "s", call_id: "c", turn_id: "", tool, arguments: {} } });
+  const invoke = (id, tool) =>
+    guest.tell({
+      id,
+      method: "tool/invoke",
+      params: { session_id: "s", call_id: "c", turn_id: "", tool, arguments: {} },
+    });
   invoke(7, "never");
   guest.tell({ method: "$/cancel", params: { id: 7 } });
   invoke(8, "big");
@@ -120,12 +194,21 @@ test("requests of the server are answered, also if they are cancelled or unknown
   assert.deepEqual(codes, { 7: -32800, 8: -32600, 9: -32009, 10: -32009, 11: -32001, 12: -32601 });
 });
 
-for (const [said, decision] of [[true, "approved"], [false, "denied"], ["approved_for_session", "approved_for_session"], [{ decision: "denied", note: "use git" }, "denied"]]) {
+for (const [said, decision] of [
+  [true, "approved"],
+  [false, "denied"],
+  ["approved_for_session", "approved_for_session"],
+  [{ decision: "denied", note: "use git" }, "denied"],
+]) {
   test(`an approval is decided: ${JSON.stringify(said)}`, async (t) => {
     const here = world(t);
     const client = await here.start();
     const asked = [];
-    const session = await client.session({ cwd: here.work, ...ASKS, onApproval: async (approval) => (asked.push(approval), said) });
+    const session = await client.session({
+      cwd: here.work,
+      ...ASKS,
+      onApproval: async (approval) => (asked.push(approval), said),
+    });
     const answer = await session.call("exec_command", WRITES);
     const isApproved = decision !== "denied";
     assert.deepEqual([answer.success, existsSync(join(here.work, "said.txt"))], [isApproved, isApproved]);
@@ -134,7 +217,10 @@ for (const [said, decision] of [[true, "approved"], [false, "denied"], ["approve
     assert.ok(choices.includes("denied"));
     if (said.note) assert.match(answer.text, /use git/);
     const events = await told(session);
-    assert.deepEqual(events.filter(({ kind }) => kind === "decided").map((event) => event.decision), [decision]);
+    assert.deepEqual(
+      events.filter(({ kind }) => kind === "decided").map((event) => event.decision),
+      [decision],
+    );
   });
 }
 
@@ -168,8 +254,14 @@ test("a second client approves a call that the first does not", async (t) => {
 test("the model asks a question", async (t) => {
   const here = world(t);
   const client = await here.start();
-  const options = [{ label: "blue", description: "as the sea" }, { label: "red", description: "as blood" }];
-  const script = here.script([call("request_user_input", { questions: [{ id: "colour", question: "Which colour?", options }] })], [message("Ok.")]);
+  const options = [
+    { label: "blue", description: "as the sea" },
+    { label: "red", description: "as blood" },
+  ];
+  const script = here.script(
+    [call("request_user_input", { questions: [{ id: "colour", question: "Which colour?", options }] })],
+    [message("Ok.")],
+  );
   const asked = [];
   const onQuestion = (question) => (asked.push(question), question.options[0].label);
   const session = await client.session({ cwd: here.work, model: { script }, onQuestion });
@@ -200,15 +292,27 @@ test("tools come and go", async (t) => {
   assert.deepEqual(await session.unregister(["weather"]), []);
   assert.ok(!(await session.listTools()).some(({ name }) => name === "weather"));
   await assert.rejects(session.register([{ ...weather, name: "not a name" }]), RpcError);
-  await assert.rejects(session.register([{ name: "x", description: "", schema: { type: "object" } }]), /the tool `x` has no function `run`/);
+  await assert.rejects(
+    session.register([{ name: "x", description: "", schema: { type: "object" } }]),
+    /the tool `x` has no function `run`/,
+  );
 });
 
 test("a turn is steered and interrupted", async (t) => {
   const here = world(t);
   const waits = deferred();
-  const wait = tool({ name: "wait", description: "Waits.", schema: { type: "object" }, run: (_, { signal }) => (waits.resolve(signal), new Promise(() => {})) });
+  const wait = tool({
+    name: "wait",
+    description: "Waits.",
+    schema: { type: "object" },
+    run: (_, { signal }) => (waits.resolve(signal), new Promise(() => {})),
+  });
   const client = await here.start();
-  const session = await client.session({ cwd: here.work, model: { script: here.script([call("wait")]) }, tools: [wait] });
+  const session = await client.session({
+    cwd: here.work,
+    model: { script: here.script([call("wait")]) },
+    tools: [wait],
+  });
   const turn = session.prompt("wait");
   const signal = await waits.promise;
   const added = session.prompt("and then");
@@ -226,15 +330,23 @@ test("another program follows a session from a cursor", async (t) => {
   const session = await one.session({ cwd: here.work });
   await session.call("list_dir", { path: "." });
   await session.detach();
+  // A session that was left on purpose goes on.
+  await session[Symbol.asyncDispose]();
   const listed = await two.sessions({ live: true });
-  assert.deepEqual(listed.map(({ session_id, calls }) => [session_id, calls]), [[session.id, 1]]);
+  assert.deepEqual(
+    listed.map(({ session_id, calls }) => [session_id, calls]),
+    [[session.id, 1]],
+  );
   const again = await two.attach(session.id, { cursor: 1 });
   await assert.rejects(two.attach(session.id), /follows session .* already/);
   await again.call("list_dir", { path: "." });
   await again.close();
   const cursors = [];
   for await (const { cursor } of again.events()) cursors.push(cursor);
-  assert.deepEqual(cursors, cursors.map((_, index) => index + 2));
+  assert.deepEqual(
+    cursors,
+    cursors.map((_, index) => index + 2),
+  );
 });
 
 test("a session continues with the next server", async (t) => {
@@ -254,7 +366,10 @@ test("each error of the server has a class and a reason", async (t) => {
   const client = await here.start();
   const session = await client.session({ cwd: here.work, sandbox: "read-only", approval: "never" });
   const fails = async (promise, type, reason) => {
-    const error = await promise.then(() => assert.fail(`no ${reason}`), (error) => error);
+    const error = await promise.then(
+      () => assert.fail(`no ${reason}`),
+      (error) => error,
+    );
     assert.ok(error instanceof type && error instanceof RpcError, String(error));
     assert.deepEqual([error.reason, error.name], [reason, type.name]);
     return error;
@@ -286,9 +401,20 @@ test("a WebSocket works with its token", async (t) => {
   const [line] = await once(createInterface({ input: server.stderr }), "line");
   const url = line.split(" ").at(-1);
   if (globalThis.WebSocket === undefined) {
-    await assert.rejects(Toolgate.connect({ websocket: url, token }), (error) => error instanceof CannotConnect && /Node 22/.test(error.message));
+    await assert.rejects(
+      Toolgate.connect({ websocket: url, token }),
+      (error) => error instanceof CannotConnect && /Node 22/.test(error.message),
+    );
   }
   // Node 20 has a WebSocket only with this flag.
-  const client = await run(process.execPath, ["--experimental-websocket", join(PACKAGE, "tests/websocket-client.mjs"), url, token, server.pid], { cwd: here.work });
-  assert.deepEqual(JSON.parse(client.out || "{}"), { success: true, wrongToken: "cannot_connect", killed: "connection_lost" }, client.err);
+  const client = await run(
+    process.execPath,
+    ["--experimental-websocket", join(PACKAGE, "tests/websocket-client.mjs"), url, token, server.pid],
+    { cwd: here.work },
+  );
+  assert.deepEqual(
+    JSON.parse(client.out || "{}"),
+    { success: true, wrongToken: "cannot_connect", killed: "connection_lost" },
+    client.err,
+  );
 });

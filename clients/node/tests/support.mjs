@@ -3,7 +3,16 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -14,7 +23,10 @@ import { Toolgate } from "toolgate";
 
 export const PACKAGE = fileURLToPath(new URL("..", import.meta.url));
 export const BINARY = resolve(process.env.TOOLGATE_BIN ?? join(PACKAGE, "../../target/debug/toolgate"));
-assert.ok(existsSync(BINARY), `there is no program at ${BINARY}: build it with \`cargo build\`, or set TOOLGATE_BIN to its path`);
+assert.ok(
+  existsSync(BINARY),
+  `there is no program at ${BINARY}: build it with \`cargo build\`, or set TOOLGATE_BIN to its path`,
+);
 // Each test names its program.
 delete process.env.TOOLGATE_BIN;
 
@@ -86,7 +98,9 @@ async function leftovers(root) {
 function belongs(pid, root) {
   if (Number(pid) === process.pid) return false;
   try {
-    return [readlinkSync(`/proc/${pid}/cwd`), read(`/proc/${pid}/environ`), read(`/proc/${pid}/cmdline`)].some((text) => text.includes(root));
+    return [readlinkSync(`/proc/${pid}/cwd`), read(`/proc/${pid}/environ`), read(`/proc/${pid}/cmdline`)].some((text) =>
+      text.includes(root),
+    );
   } catch {
     return false;
   }
@@ -140,9 +154,15 @@ export async function proxy(world, socket) {
   const open = new Set();
   const server = createServer((client) => {
     const upstream = connect(socket);
-    for (const [from, to] of [[client, upstream], [upstream, client]]) {
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ]) {
       open.add(from);
-      from.on("error", () => {}).on("data", (data) => to.write(data)).on("close", () => (open.delete(from), to.destroy()));
+      from
+        .on("error", () => {})
+        .on("data", (data) => to.write(data))
+        .on("close", () => (open.delete(from), to.destroy()));
     }
   });
   const cut = () => open.forEach((each) => each.destroy());
@@ -193,7 +213,10 @@ class Guest {
   answer = (request, result) => this.tell({ id: request.id, result });
   fail = (request, code, message) => this.tell({ id: request.id, error: { code, message } });
   event = (cursor, kind, members = {}) =>
-    this.tell({ method: "session/event", params: { session_id: "s", cursor, event: { seq: cursor, kind, ...members } } });
+    this.tell({
+      method: "session/event",
+      params: { session_id: "s", cursor, event: { seq: cursor, kind, ...members } },
+    });
   raw = (text) => this.#socket.write(text);
   drop = () => this.#socket.destroy();
 
@@ -256,7 +279,11 @@ function queue() {
 
 /** Runs a program to its end. Returns its output and exit status. */
 export async function run(command, args, options = {}) {
-  const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], ...options, env: { ...process.env, ...options.env } });
+  const child = spawn(command, args, {
+    stdio: ["ignore", "pipe", "pipe"],
+    ...options,
+    env: { ...process.env, ...options.env },
+  });
   const output = { out: "", err: "" };
   child.stdout.on("data", (data) => (output.out += data));
   child.stderr.on("data", (data) => (output.err += data));

@@ -25,7 +25,8 @@ async function until(process, text) {
 
 test("a process has a terminal", async (t) => {
   const { session } = await started(t);
-  const script = "trap 'echo interrupted; exit 3' INT; stty size; read name; echo hello $name; stty size; echo ready; while :; do sleep 0.05; done";
+  const script =
+    "trap 'echo interrupted; exit 3' INT; stty size; read name; echo hello $name; stty size; echo ready; while :; do sleep 0.05; done";
   const process = await session.startProcess(script, { tty: { rows: 24, cols: 80 } });
   await until(process, "24 80");
   await process.resize(30, 100);
@@ -57,6 +58,9 @@ test("a process is killed", async (t) => {
   const process = await session.startProcess("sleep 60");
   await process.kill();
   assert.ok([137, 143].includes((await process.output()).exitCode));
+  const third = await session.startProcess("sleep 60");
+  await session.request("process/signal", { process_id: third.id, signal: "TERM" });
+  assert.equal((await third.output()).exitCode, 143);
   const other = await session.startProcess("sleep 60");
   await other[Symbol.asyncDispose]();
   assert.notEqual((await other.output()).exitCode, 0);
@@ -78,7 +82,10 @@ test("the end of a process is noted though the read was aborted", async (t) => {
   // The server reports the end once and then forgets the process.
   guest.answer(late, { pieces: [{ stream: "stdout", text: "last" }], next: 4, state: "exited", exit_code: 3 });
   guest.fail(again, -32005, "there is no process 7");
-  assert.deepEqual((await reading).map(({ text }) => text), ["last"]);
+  assert.deepEqual(
+    (await reading).map(({ text }) => text),
+    ["last"],
+  );
   assert.equal(process.exitCode, 3);
   const missing = session.startProcess("true");
   guest.answer(await guest.expect("process/start"), { process_id: 8 });
@@ -98,18 +105,27 @@ test("files are written, read, listed and searched", async (t) => {
   assert.equal((await session.readFile("deep/er/a.txt", { offset: 4 })).text, "Two\n");
   assert.deepEqual([...(await session.readFile("b.bin")).data], [0xff, 0]);
   const { entries, complete } = await session.listDir("", { depth: 3 });
-  assert.ok(complete && entries.some((entry) => entry.path === "deep/er/a.txt" && entry.kind === "file" && entry.size === 8));
+  assert.ok(
+    complete && entries.some((entry) => entry.path === "deep/er/a.txt" && entry.kind === "file" && entry.size === 8),
+  );
   const found = await session.search("two", { ignore_case: true, glob: "*.txt" });
-  assert.deepEqual(found.hits.map((hit) => [hit.line, hit.text]), [[2, "Two"]]);
+  assert.deepEqual(
+    found.hits.map((hit) => [hit.line, hit.text]),
+    [[2, "Two"]],
+  );
   // Not below /tmp, which is private to the session.
-  await assert.rejects(session.writeFile("/var/toolgate-client-test.txt", "no"), (error) => error instanceof Refused && error.data.denials.length > 0);
+  await assert.rejects(
+    session.writeFile("/var/toolgate-client-test.txt", "no"),
+    (error) => error instanceof Refused && error.data.denials.length > 0,
+  );
 });
 
 test("a patch is applied once or not at all", async (t) => {
   const { here, session } = await started(t);
   const file = join(here.work, "a.txt");
   writeFileSync(file, "one\ntwo\n");
-  const patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+three\n*** Add File: b.txt\n+new\n*** End Patch\n";
+  const patch =
+    "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+three\n*** Add File: b.txt\n+new\n*** End Patch\n";
   const { changes } = await session.applyPatch(patch, { key: "p" });
   assert.deepEqual(changes.map(({ kind, path }) => `${kind} ${path}`).sort(), ["A b.txt", "M a.txt"]);
   assert.ok((await session.applyPatch(patch, { key: "p" })).repeated);
