@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Aborted, CannotConnect, Closed, ConnectionLost, ProtocolError, TimedOut, Toolgate, tool } from "toolgate";
+import { Connection } from "../dist/connection.js";
 import { begun, call, deferred, fakeServer, untilEvent, world } from "./support.mjs";
 
 /** A tool that never answers, and a promise for its first call. */
@@ -124,6 +125,12 @@ test("a line that is too long ends the connection", async (t) => {
   await guest.expect("tool/call");
   guest.raw("x".repeat(33 << 20));
   await assert.rejects(calling, { name: "ProtocolError", message: /more than 33554432 bytes/ });
+});
+
+test("a request on a connection that has just ended is rejected", async () => {
+  const connection = new Connection({ ended() {} });
+  connection.end(new ConnectionLost("gone"));
+  await assert.rejects(connection.request("m", {}, new AbortController().signal), { message: "gone" });
 });
 
 test("a connection that ends within a line is lost", async (t) => {

@@ -78,7 +78,8 @@ test("the command `toolgate` runs the program with its arguments and exit status
 
 test("the command `toolgate` passes SIGTERM to the program and waits for it", async (t) => {
   const { bin, put, path } = installed(t);
-  writeFileSync(put(join(bin, "toolgate")), "#!/bin/sh\ntrap 'exit 4' TERM; echo ready; read never\n");
+  const program = "process.on('SIGTERM', () => process.exit(4)).stdin.on('data', () => {}); console.log('ready')";
+  writeFileSync(put(join(bin, "toolgate")), `#!/usr/bin/env node\n${program}\n`);
   const launcher = spawn("toolgate", [], { env: { PATH: path }, stdio: ["pipe", "pipe", "inherit"] });
   await once(launcher.stdout, "data");
   launcher.kill("SIGTERM");

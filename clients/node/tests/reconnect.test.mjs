@@ -16,7 +16,7 @@ const greet = tool({
 });
 
 test("events continue after the last one received, and none comes twice", async (t) => {
-  const { fake, session, guest } = await begun(t, RECONNECT, { sandbox: "read-only", tools: [greet] });
+  const { client, fake, session, guest } = await begun(t, RECONNECT, { sandbox: "read-only", tools: [greet] });
   guest.event(2, "notice");
   assert.deepEqual(await first(session.events(), 2), [
     [1, "session"],
@@ -30,7 +30,11 @@ test("events continue after the last one received, and none comes twice", async 
     params.tools.map(({ name }) => name),
     ["greet"],
   );
-  next.event(2, "notice");
+  next.event(1, "session");
+  const listing = client.sessions();
+  next.answer(await next.expect("session/list"), { sessions: [] });
+  await listing;
+  assert.equal(session.cursor, 2, "an event that came already changes nothing");
   next.event(3, "end");
   assert.deepEqual(await first(session.events(), 3), [
     [1, "session"],
@@ -105,6 +109,34 @@ test("a turn that still runs is waited for, over several connections", async (t)
   assert.deepEqual([ended, detail], ["failed", "why"]);
 });
 
+test("a turn that ran on the second connection and not on the third is lost", async (t) => {
+  const { client, fake, guest, turn } = await prompted(t);
+  guest.event(2, "prompt", { text: "go" });
+  guest.drop();
+  const second = await fake.guest();
+  await second.welcome({ cursor: 2, busy: true });
+  // After this request, the prompt waits for the end of its turn.
+  const listing = client.sessions();
+  second.answer(await second.expect("session/list"), { sessions: [] });
+  await listing;
+  second.drop();
+  await (await fake.guest()).welcome({ cursor: 2 });
+  await assert.rejects(turn.result, TurnLost);
+});
+
+test("a broken line while sessions are attached again ends the client", async (t) => {
+  const { client, fake, guest } = await begun(t, RECONNECT);
+  const listing = client.sessions();
+  await guest.expect("session/list");
+  guest.drop();
+  const next = await fake.guest();
+  await next.welcome();
+  await next.expect("session/attach");
+  next.raw("broken\n");
+  await assert.rejects(listing, { reason: "protocol_error" });
+  assert.equal((await client.closed).reason, "protocol_error");
+});
+
 test("a prompt that never arrived is sent again", async (t) => {
   const { fake, guest, turn } = await prompted(t);
   guest.drop();
@@ -147,6 +179,10 @@ test("a prompt that is aborted while the connection is lost settles", async (t) 
   talk.guest.drop();
   const next = await talk.fake.guest();
   await next.welcome({ cursor: 1, busy: true });
+  // After this request, the prompt waits for events.
+  const listing = talk.client.sessions();
+  next.answer(await next.expect("session/list"), { sessions: [] });
+  await listing;
   controller.abort();
   await assert.rejects(turn.result, { reason: "aborted" });
   await next.expect("session/interrupt");

@@ -22,7 +22,19 @@ import {
   Toolgate,
   Unusable,
 } from "toolgate";
-import { BINARY, begun, call, deferred, message, PACKAGE, run, SocketServer, untilEvent, world } from "./support.mjs";
+import {
+  BINARY,
+  begun,
+  call,
+  deferred,
+  first,
+  message,
+  PACKAGE,
+  run,
+  SocketServer,
+  untilEvent,
+  world,
+} from "./support.mjs";
 
 const WRITES = { cmd: "echo yes >> said.txt" };
 const ASKS = { sandbox: "workspace-write", approval: "untrusted" };
@@ -102,6 +114,30 @@ test("a model calls a tool of this program; the text of an error reaches the mod
     "Sunny.",
   );
   assert.deepEqual(seen, ["ToolgateWarning: the tool `weather` threw an error; the model gets its message"]);
+});
+
+test("a turn has the events from its prompt to its end, whatever comes first", async (t) => {
+  const { guest, session } = await begun(t);
+  const turn = session.prompt("go");
+  const request = await guest.expect("session/prompt");
+  guest.event(2, "notice");
+  guest.event(3, "prompt", { text: "go" });
+  guest.event(4, "turn", { id: "t3", ended: "done" });
+  guest.answer(request, { turn_id: "t3", ended: "done", text: "" });
+  assert.deepEqual(await first(turn), [
+    [3, "prompt"],
+    [4, "turn"],
+  ]);
+  const next = session.prompt("go on");
+  guest.answer(await guest.expect("session/prompt"), { turn_id: "t5", ended: "done", text: "" });
+  await next.result;
+  guest.event(5, "prompt", { text: "go on" });
+  guest.event(6, "turn", { id: "t5", ended: "done" });
+  guest.event(7, "notice");
+  assert.deepEqual(await first(next), [
+    [5, "prompt"],
+    [6, "turn"],
+  ]);
 });
 
 test("a tool that throws fails with its message, as in the Python client; the server names no kind of error", async (t) => {
