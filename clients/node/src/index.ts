@@ -4,9 +4,10 @@
 export type { Approval, Decision, OnApproval, OnQuestion, Question } from "./approvals.js";
 export { type ClientOptions, type ServerAddress, Toolgate, VERSION } from "./client.js";
 export {
-  Aborted, Cancelled, CannotConnect, Closed, ConnectionLost, EventsDropped, InternalFault, InUse, InvalidParams, InvalidRequest,
-  JournalBehind, JournalFault, NoModel, NoSuchMethod, NoSuchProcess, NoSuchSession, NotInitialized, ParseFault, PeerFault,
-  ProgramNotFound, ProtocolError, Refused, RpcError, TimedOut, ToolgateError, TooMany, TurnLost, Unusable,
+  Aborted, Cancelled, CannotConnect, Closed, ConnectionLost, EventsDropped, InternalFault, InUse, InvalidParams,
+  InvalidRequest, JournalBehind, JournalFault, NoModel, NoSuchMethod, NoSuchProcess, NoSuchSession, NotInitialized,
+  ParseFault, PeerFault, ProgramNotFound, ProtocolError, Refused, RpcError, TimedOut, ToolgateError, TooMany, TurnLost,
+  Unusable,
 } from "./errors.js";
 export type { SessionEvent } from "./events.js";
 export type { Handlers } from "./follower.js";

@@ -23,7 +23,7 @@ export interface Tool<Args = any> {
   readOnly?: boolean | undefined;
   /** Time limit in milliseconds (60000, at most 600000). */
   timeoutMs?: number | undefined;
-  /** Runs the tool. Returns text, `image(…)`, a list of them, or any JSON value. The model reads the text of an error. */
+  /** Runs the tool. Returns text, `image(…)`, a list of them, or any JSON value. The model reads an error as text. */
   run(args: Args, call: Invocation): unknown;
 }
 

@@ -105,7 +105,7 @@ class ChildTransport implements Transport {
     void this.#watch(drained, broken, receiver);
   }
 
-  /** Ends the connection when the server exits or closes a pipe. The exit status is the best explanation, if it comes. */
+  /** Ends the connection when the server exits or closes a pipe. Waits shortly for the exit status, which says most. */
   async #watch(drained: Promise<void>, broken: Promise<void>, receiver: Receiver): Promise<void> {
     await Promise.race([this.#exited, drained, broken]);
     await settlesWithin(Promise.all([this.#exited, drained]), STATUS_MS);

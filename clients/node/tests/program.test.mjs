@@ -85,3 +85,12 @@ test("the command `toolgate` passes SIGTERM to the program and waits for it", as
   launcher.kill("SIGTERM");
   assert.deepEqual(await once(launcher, "exit"), [4, null]);
 });
+
+test("a script in PATH that starts the command again does not start it for ever", async (t) => {
+  const { bin, put, launch } = installed(t);
+  const script = put(join(bin, "toolgate"));
+  writeFileSync(script, '#!/bin/sh\necho again >&2\n"$(dirname "$0")/../node_modules/.bin/toolgate"\n');
+  const { status, err } = await launch();
+  assert.equal(status, 126);
+  assert.equal(err, `${"again\n".repeat(4)}toolgate: \`${script}\` starts this launcher again\n`);
+});

@@ -140,7 +140,7 @@ test("a turn has the events from its prompt to its end, whatever comes first", a
   ]);
 });
 
-test("a tool that throws fails with its message, as in the Python client; the server names no kind of error", async (t) => {
+test("a tool that throws fails with its message, as in the Python client", async (t) => {
   const here = world(t);
   warnings(t);
   const client = await here.start();
