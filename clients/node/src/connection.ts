@@ -64,10 +64,10 @@ export class Connection implements Receiver {
     });
   }
 
-  /** Closes the connection. Pending requests are rejected with `error`. */
-  close(error: ConnectionLost): Promise<void> {
+  /** Closes the connection. Pending requests are rejected with `error`. Call it again if the transport opens later. */
+  async close(error: ConnectionLost): Promise<void> {
     this.end(error);
-    return (this.#closing ??= this.transport?.close() ?? Promise.resolve());
+    await (this.#closing ??= this.transport?.close());
   }
 
   end(error: ConnectionLost): void {

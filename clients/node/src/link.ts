@@ -144,18 +144,17 @@ export class Link {
   }
 
   async #connect(timeoutMs: number): Promise<Connection> {
+    let isReady = false;
     const connection = new Connection({
       answer: (method, params, signal) => this.#peer.answer(method, params, signal),
       notify: (method, params) => this.#peer.notify(method, params),
       ended: (ended) => this.#ended(ended, isReady),
     });
-    let isReady = false;
     this.#open.add(connection);
     try {
       await limited({ signal: this.#over.signal, timeoutMs }, "connecting", async (stop) => {
         connection.transport = await this.#opener(connection, stop);
-        // Nobody waits for a connection that was opened too late.
-        if (stop.aborted) return connection.transport.close();
+        stop.throwIfAborted();
         await this.#peer.greet(connection, stop);
       });
       if (connection.lost) throw connection.lost;

@@ -1,8 +1,8 @@
 // A session that this program follows: prompts, calls, events, files, patches and processes.
 
-import type { Follower, Handlers } from "./follower.js";
 import { ConnectionLost, RpcError } from "./errors.js";
 import type { SessionEvent } from "./events.js";
+import type { Follower, Handlers } from "./follower.js";
 import type { Link, Sending } from "./link.js";
 import { bytes, Process } from "./process.js";
 import type * as protocol from "./protocol.js";

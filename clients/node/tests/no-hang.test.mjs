@@ -171,6 +171,7 @@ test("a server that does not answer `initialize` is given up and ended", async (
   const silent = { command: "sh", args: ["-c", `cat > /dev/null # ${here.root}`] };
   await assert.rejects(Toolgate.start({ ...silent, timeoutMs: 50 }), TimedOut);
   await assert.rejects(Toolgate.start({ ...silent, signal: AbortSignal.timeout(50) }), Aborted);
+  await assert.rejects(Toolgate.start({ ...silent, signal: AbortSignal.abort() }), Aborted);
   const fake = await fakeServer(here);
   await assert.rejects(Toolgate.connect({ socket: fake.path }, { timeoutMs: 50 }), TimedOut);
   const reconnect = { firstMs: 5, withinMs: 50 };
