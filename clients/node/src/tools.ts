@@ -1,6 +1,7 @@
 // Tools of this program: their definition, their calls, and the conversion of their results for the model.
 
-import { warn } from "./errors.js";
+import { PeerFault, warn } from "./errors.js";
+import { ErrorCode } from "./protocol.js";
 import type { ContentItem, DynamicTool, ToolInvokeParams, ToolInvokeResult } from "./protocol.js";
 
 /** Call of a tool. `signal` aborts when the call is cancelled or the connection ends. */
@@ -63,14 +64,14 @@ export function describe({ name, description, schema, readOnly, timeoutMs, run }
   return { name, description, input_schema: schema, read_only: readOnly ?? false, ...limit };
 }
 
-/** Answers a call. The text of an error becomes an unsuccessful result: the call was made, and the model can react. */
+/** Answers a call. An error fails the call: the model reads its message, and programs get the kind `io`. */
 export async function invoke(tool: Tool | undefined, call: Invocation): Promise<ToolInvokeResult> {
   if (!tool) return { content_items: content(`the client no longer has a tool \`${call.tool}\``), success: false };
   try {
     return { content_items: content(await tool.run(call.arguments, call)), success: true };
   } catch (error) {
     warn(`the tool \`${call.tool}\` threw an error; the model gets its message`, error);
-    return { content_items: content(String(error)), success: false };
+    throw new PeerFault(ErrorCode.Peer, String(error));
   }
 }
 

@@ -99,7 +99,7 @@ test("a model calls a tool of this program; the text of an error reaches the mod
     .map((event) => [event.success, event.error, event.text]);
   assert.deepEqual(answers, [
     [true, undefined, `sun in Lisbon for ${turn_id}`],
-    [false, undefined, "RangeError: unknown city Atlantis"],
+    [false, "io", "`weather`: RangeError: unknown city Atlantis"],
   ]);
   assert.deepEqual(
     events.filter(({ kind, text }) => kind === "said" && text).map((event) => event.text),
@@ -158,7 +158,7 @@ test("a tool that throws fails with its message, as in the Python client", async
     ["text", "just text"],
   ]) {
     const answer = await session.call(name);
-    assert.deepEqual([answer.success, answer.error, answer.text], [false, undefined, text]);
+    assert.deepEqual([answer.success, answer.error, answer.text], [false, "io", `\`${name}\`: ${text}`]);
   }
 });
 
@@ -192,10 +192,10 @@ test("the result of a tool becomes text, JSON or images", async (t) => {
   for (const value of Object.keys(values)) {
     const params = { session_id: "s", call_id: "c", turn_id: "", tool: "echo", arguments: { value } };
     guest.tell({ id: value, method: "tool/invoke", params });
-    const { id, result } = await guest.next();
-    assert.deepEqual([id, result.success], [value, value in expected]);
+    const { id, result, error } = await guest.next();
+    assert.deepEqual([id, result?.success ?? false], [value, value in expected]);
     if (value in expected) assert.deepEqual(result.content_items, expected[value]);
-    else assert.match(result.content_items[0].text, /^TypeError: /);
+    else assert.match(error.message, /^TypeError: /);
   }
   guest.tell({ id: 1, method: "tool/invoke", params: { session_id: "s", tool: "gone", arguments: {} } });
   assert.deepEqual((await guest.next()).result, {
