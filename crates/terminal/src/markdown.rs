@@ -62,16 +62,22 @@ impl MarkdownStream {
         format!("{}{}", self.block, self.line)
     }
 
-    /// Returns the rest, rendered. The next text begins a new document.
-    pub fn finish(&mut self, width: usize) -> String {
+    /// Returns the unfinished text, rendered. An open code block or list continues with the next text.
+    pub fn flush(&mut self, width: usize) -> String {
         let mut out = String::new();
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
             self.end_line(&line, width, &mut out);
         }
         self.end_block(width, &mut out);
-        *self = Self::default();
         out
+    }
+
+    /// Returns the unfinished text, rendered. The next text begins a new document.
+    pub fn finish(&mut self, width: usize) -> String {
+        let rest = self.flush(width);
+        *self = Self::default();
+        rest
     }
 
     fn end_line(&mut self, line: &str, width: usize, out: &mut String) {
@@ -102,7 +108,7 @@ impl MarkdownStream {
             self.fence = Some(OpenFence { marks: marks.to_owned(), indent, highlighter });
             return;
         }
-        let begins_item = list_marker_len(text).is_some();
+        let begins_item = is_list_item(text);
         let is_heading = text.starts_with('#');
         if begins_item || is_heading || (self.block.is_empty() && indent == 0) {
             self.end_block(width, out);
@@ -163,16 +169,15 @@ fn is_closing_fence(text: &str, marks: &str) -> bool {
     text.starts_with(marks) && text.trim_start_matches(&marks[..1]).is_empty()
 }
 
-/// Returns the length of the list marker at the start of `text`, with its blank.
-fn list_marker_len(text: &str) -> Option<usize> {
+/// Returns true if `text` begins with a list marker and a blank.
+fn is_list_item(text: &str) -> bool {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let rest = &text[digits..];
-    let is_marker = match digits {
+    match digits {
         0 => rest.starts_with("- ") || rest.starts_with("* ") || rest.starts_with("+ "),
         1..=9 => rest.starts_with(". ") || rest.starts_with(") "),
         _ => false,
-    };
-    is_marker.then_some(digits + 2)
+    }
 }
 
 /// Renders one block. Its text has no invisible characters.
@@ -565,6 +570,14 @@ mod tests {
             render("42.\n\n-\n\n[1]: https://a.example\n\nsee [x][1]\n", 40),
             "42.\n\n•\n\n[1]: https://a.example\n\nsee [x][1]\n"
         );
+    }
+
+    #[test]
+    fn a_code_block_continues_after_a_flush() {
+        let mut stream = MarkdownStream::default();
+        let shown =
+            [stream.push("```sh\n# one\n", 40), stream.flush(40), stream.push("# two\n```\n", 40)].concat();
+        assert_eq!(strip_str(&shown).to_string(), "  # one\n  # two\n");
     }
 
     #[test]

@@ -122,23 +122,30 @@ impl TerminalView {
     fn clear(&self, state: &mut TerminalViewState) {
         write_to_screen(&state.status_lines.erase_sequence(screen_size()));
         if self.stdout_is_terminal {
-            let rest = state.text.finish(text_width());
-            write_text(&rest);
+            let rest = state.text.flush(text_width());
+            write_rendered(&rest);
         } else if std::mem::take(&mut state.has_open_line) {
-            write_text("\n");
+            write_as_is("\n");
         }
+    }
+
+    /// The model has ended its message: the next text is a new document.
+    fn end_message(&self, state: &mut TerminalViewState) {
+        self.clear(state);
+        let _nothing_left = state.text.finish(text_width());
+        self.draw(state);
     }
 
     fn append_text(&self, text: &str) {
         let mut state = self.state.lock();
         if !self.stdout_is_terminal {
             state.has_open_line = !text.ends_with('\n');
-            return write_text(text);
+            return write_as_is(text);
         }
         let finished = state.text.push(text, text_width());
         if !finished.is_empty() {
             write_to_screen(&state.status_lines.erase_sequence(screen_size()));
-            write_text(&finished);
+            write_rendered(&finished);
         }
         if !finished.is_empty() || state.last_drawn.is_none_or(|drawn| drawn.elapsed() >= MIN_REDRAW_INTERVAL)
         {
@@ -248,8 +255,14 @@ fn text_width() -> usize {
     screen_size().width.saturating_sub(1)
 }
 
-/// Writes text to standard output, without styles if colours are off.
-fn write_text(text: &str) {
+/// Writes the model's text to a program that reads standard output.
+fn write_as_is(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _nobody_reads = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Writes rendered text to a terminal, without styles if colours are off.
+fn write_rendered(text: &str) {
     let mut out = anstream::stdout().lock();
     let _nobody_reads = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
@@ -400,6 +413,7 @@ impl SessionObserver for TerminalView {
                 let mut state = self.state.lock();
                 state.model_wait_start = None;
                 state.totals.on_response(usage);
+                self.end_message(&mut state);
             }
             SessionEvent::Retried { why, pause } => {
                 let text =

@@ -28,7 +28,7 @@ const PROMPT: &str = "The word count is wrong: check.sh fails. Find out why, fix
 /// The demo approves a question itself after this time without an answer.
 const AUTO_APPROVE_AFTER: Duration = Duration::from_secs(5);
 
-/// What a person may want to do after the demo.
+/// Commands to try after the demo.
 const NEXT_STEPS: &str = "
 Next:
   toolgate log last                      what happened, call by call
