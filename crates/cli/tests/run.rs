@@ -268,6 +268,15 @@ fn a_signal_answers_what_runs_as_aborted_and_ends_the_turn() {
 }
 
 #[test]
+fn a_program_reads_the_text_as_the_model_wrote_it() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let text = "# A *title*\n\n\u{1b}[31mred\u{1b}[0m\n";
+    let served = ScriptServerProcess::start(home.path(), &[say(text)]);
+    let ran = home.run(&workspace.path(), &["run", "--base-url", &served.url, "--model", "m", "go"], "");
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), text), "{}", ran.err);
+}
+
+#[test]
 fn under_nohup_a_hang_up_does_not_end_it() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let wait = call("exec_command", &json!({"cmd": "touch began; until [ -e on ]; do sleep 0.1; done"}));
