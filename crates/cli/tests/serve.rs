@@ -728,20 +728,6 @@ fn a_websocket_wants_the_token_and_no_page_gets_in() {
 }
 
 #[test]
-fn the_example_for_node_runs_as_it_stands() {
-    let home = TestHome::new();
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients/node/example.mjs");
-    let ran = Command::new(testkit::node::node_binary())
-        .arg(example)
-        .env("TOOLGATE", env!("CARGO_BIN_EXE_toolgate"))
-        .env("TOOLGATE_HOME", home.path())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&ran.stdout);
-    assert_eq!(said, "the tool said: rain in Oslo\nthe model said: It rains; take a coat.\n", "{ran:?}");
-}
-
-#[test]
 fn the_models_questions_and_those_of_its_agents_reach_the_client() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     workspace.write_file("precious.txt", "");
