@@ -5,7 +5,6 @@
 //! in the model's order. This crate knows no concrete tool, model API or operating system.
 
 mod approver;
-mod deadline;
 mod finalize_output;
 mod hook;
 mod hook_runner;

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use crate::halt::HaltSignal;
-use crate::{CallId, ErrorHints, HaltReason, NoticeListener, ToolError, ToolNotice};
+use tokio::sync::SetOnce;
+
+use crate::{CallId, ErrorHints, NoticeListener, ToolError, ToolNotice};
 
 /// The working directory in which a call is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +44,47 @@ struct RaiseStopOnDrop(StopFlag);
 impl Drop for RaiseStopOnDrop {
     fn drop(&mut self) {
         self.0.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The time that a tool waiting for [`Cx::wait_for_halt`](Cx::wait_for_halt) has to answer after the signal.
+pub const HALT_GRACE: Duration = Duration::from_secs(5);
+
+/// The reason why a call must end now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HaltReason {
+    /// The call was cancelled.
+    Cancelled,
+    /// The time limit passed.
+    TimedOut {
+        /// The limit.
+        after: Duration,
+    },
+}
+
+/// The halt signal of one call; records whether its tool waits for it.
+#[derive(Debug, Default)]
+struct HaltSignal {
+    is_awaited: AtomicBool,
+    reason: SetOnce<HaltReason>,
+}
+
+impl HaltSignal {
+    /// Records that the tool wants the signal, even before it waits, and returns a future for it.
+    fn wait_for_reason(&self) -> impl Future<Output = HaltReason> + Send {
+        self.is_awaited.store(true, Ordering::Release);
+        async { *self.reason.wait().await }
+    }
+
+    /// Returns true if the signal was raised.
+    fn is_raised(&self) -> bool {
+        self.reason.initialized()
+    }
+
+    /// Raises the signal. Returns `false` if the tool never asked for it. The first reason is kept.
+    fn raise(&self, why: HaltReason) -> bool {
+        let _told_already = self.reason.set(why);
+        self.is_awaited.load(Ordering::Acquire)
     }
 }
 
@@ -128,7 +171,7 @@ impl Cx {
     }
 
     /// Waits until the call must end. A tool that waits for this ends itself: it has
-    /// [`HALT_GRACE`](crate::HALT_GRACE) to clean up and to answer with partial output. A tool that never calls this is
+    /// [`HALT_GRACE`] to clean up and to answer with partial output. A tool that never calls this is
     /// dropped at once.
     pub fn wait_for_halt(&self) -> impl Future<Output = HaltReason> + Send {
         self.halt_signal.wait_for_reason()

@@ -37,7 +37,6 @@ mod call_context;
 mod error;
 mod error_hints;
 mod foreign_tool;
-mod halt;
 mod handler;
 mod lone_surrogates;
 mod notice;
@@ -49,12 +48,11 @@ mod tool_spec;
 mod truncate;
 
 pub use args::{Args, FreeformArgs, FreeformLanguage, MAX_ARGUMENT_BYTES};
-pub use call_context::{Cx, StopFlag, WorkingDir};
+pub use call_context::{Cx, HALT_GRACE, HaltReason, StopFlag, WorkingDir};
 pub use error::{BadArguments, ToolError, ToolErrorKind};
 pub use error_hints::ErrorHints;
 pub use foreign_tool::{ForeignBackend, ForeignToolSpec, ToolOutputFuture};
 pub use futures_util::future::BoxFuture;
-pub use halt::{HALT_GRACE, HaltReason};
 pub use handler::{
     AnyTool, CallAttempt, Lane, RequiredCapability, ShellForm, TakenOverCall, ToolHandler, ToolJob,
     ToolSource, erase,

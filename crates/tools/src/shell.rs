@@ -3,17 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use exec::process::Stdio;
-use exec::session::Lifetime;
-use policy::{Intent, Permit};
+use policy::{CommandLine, EnvironmentPolicy, Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, JsonType, ShellForm, ToolError, ToolHandler, ToolJob, ToolOutput, WorkingDir};
 
-use crate::commands::{
-    CommandArg, CommandRequest, CommandRunner, EscalationRequest, SandboxPermissions, check_user,
-    resolve_workdir, with_env_vars,
-};
+use crate::commands::{CommandRunner, EscalationRequest, SandboxPermissions, resolve_workdir};
+use crate::shell_command::CommandArg;
 
 /// The `shell` tool.
 pub(crate) struct ShellTool(pub(crate) Arc<CommandRunner>);
@@ -73,11 +69,33 @@ impl ToolHandler for ShellTool {
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        let request = CommandRequest {
-            command_text: args.command.display_text(),
-            stdio: Stdio::NoInput,
-            lifetime: Lifetime::Session,
-        };
-        self.0.run_once(request, args.timeout_ms, permit, cx).await
+        self.0.run_once(args.command.display_text(), args.timeout_ms, permit, cx).await
+    }
+}
+
+/// Prepends `env` with these variables to `line`, so that rules and the user see them as part of the command.
+fn with_env_vars(
+    line: CommandLine,
+    variables: Option<&BTreeMap<String, String>>,
+) -> Result<CommandLine, ToolError> {
+    let Some(variables) = variables.filter(|variables| !variables.is_empty()) else { return Ok(line) };
+    for (name, value) in variables {
+        let set = vec![(name.clone(), value.clone())];
+        let checked = EnvironmentPolicy { set, ..EnvironmentPolicy::default() }.check();
+        checked.map_err(|fault| ToolError::bad_argument(format!("env.{name}"), fault.to_string()))?;
+    }
+    let set = variables.iter().map(|(name, value)| format!("{name}={value}"));
+    let argv = std::iter::once("env".to_owned()).chain(set).chain(line.argv()).collect();
+    Ok(CommandLine::Program { argv })
+}
+
+/// Rejects a user other than the current one.
+fn check_user(user: Option<&str>) -> Result<(), ToolError> {
+    match user.filter(|user| !user.is_empty() && !exec::process::is_own_user(user)) {
+        None => Ok(()),
+        Some(_) => Err(ToolError::bad_argument(
+            "user",
+            "commands run as the user who runs this session; leave `user` out",
+        )),
     }
 }

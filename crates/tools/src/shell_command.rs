@@ -1,17 +1,61 @@
 //! `shell_command`: runs a script to its end.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use exec::process::Stdio;
-use exec::session::Lifetime;
-use policy::{Intent, Permit};
-use schemars::JsonSchema;
+use policy::{CommandLine, Intent, Permit};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use tool::{Cx, JsonType, ShellForm, ToolError, ToolHandler, ToolJob, ToolOutput, WorkingDir};
 
-use crate::commands::{
-    CommandArg, CommandRequest, CommandRunner, EscalationRequest, SandboxPermissions, resolve_workdir,
-};
+use crate::commands::{CommandRunner, EscalationRequest, SandboxPermissions, reject_nul, resolve_workdir};
+
+/// A command: a program with arguments, or a script. Each shell tool documents one form for models and accepts both.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum CommandArg {
+    Words(Vec<String>),
+    Script(String),
+}
+
+impl JsonSchema for CommandArg {
+    fn schema_name() -> Cow<'static, str> {
+        "CommandArg".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["array", "string"], "items": { "type": "string" }, "minItems": 1 })
+    }
+}
+
+impl CommandArg {
+    /// Returns the command line to run. A script runs in the user's shell, which reads their profile if `login`.
+    pub(crate) fn parse(&self, commands: &CommandRunner, login: bool) -> Result<CommandLine, ToolError> {
+        match self {
+            Self::Script(script) => {
+                reject_nul("command", script)?;
+                Ok(commands.find_shell(None)?.command_line(script, login))
+            }
+            Self::Words(words) => {
+                if words.first().is_none_or(String::is_empty) {
+                    return Err(ToolError::bad_argument("command[0]", "the name of a program, e.g. `ls`"));
+                }
+                for (at, word) in words.iter().enumerate() {
+                    reject_nul(&format!("command[{at}]"), word)?;
+                }
+                Ok(words.clone().into())
+            }
+        }
+    }
+
+    /// Returns the command as the model wrote it, for lists.
+    pub(crate) fn display_text(&self) -> String {
+        match self {
+            Self::Script(script) => script.clone(),
+            Self::Words(words) => words.join(" "),
+        }
+    }
+}
 
 /// The `shell_command` tool.
 pub(crate) struct ShellCommand(pub(crate) Arc<CommandRunner>);
@@ -65,11 +109,6 @@ impl ToolHandler for ShellCommand {
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        let request = CommandRequest {
-            command_text: args.command.display_text(),
-            stdio: Stdio::NoInput,
-            lifetime: Lifetime::Session,
-        };
-        self.0.run_once(request, args.timeout_ms, permit, cx).await
+        self.0.run_once(args.command.display_text(), args.timeout_ms, permit, cx).await
     }
 }

@@ -31,10 +31,10 @@
 //! let wire = Dialect::Anthropic;
 //! let mut history: Vec<SerializedItem> = vec![wire.serialize_item(&wire.user_message("what is here?", &[]))];
 //!
-//! let mut listener = wire.stream_decoder();
+//! let mut decoder = wire.stream_decoder();
 //! let block = json!({"type": "tool_use", "id": "t1", "name": "list_dir", "input": {}});
-//! listener.push(&json!({"type": "message", "content": [block], "stop_reason": "tool_use"}));
-//! let said = listener.into_turn();
+//! decoder.push(&json!({"type": "message", "content": [block], "stop_reason": "tool_use"}));
+//! let said = decoder.into_turn();
 //!
 //! let output = ToolOutput::text("a.txt");
 //! let answers = said.calls().map(|call| (&call.id, &output));
@@ -61,10 +61,8 @@ mod dialect;
 mod endpoint;
 mod error;
 mod fault;
-mod history;
 mod mock_stream;
 mod request;
-mod serialized_item;
 mod transcript;
 mod usage;
 mod write;
@@ -76,8 +74,7 @@ pub use dialect::{Dialect, UnknownDialect};
 pub use error::{ModelError, ModelErrorCode, RetryAdvice};
 pub use fault::{CallFaultReason, WireFault};
 pub use mock_stream::MockOutput;
-pub use request::{ModelRequest, ReasoningMode};
-pub use serialized_item::SerializedItem;
+pub use request::{ModelRequest, ReasoningMode, SerializedItem};
 pub use transcript::{TranscriptItem, transcript_items};
 pub use usage::TokenUsage;
 pub use write::mcp::mcp_tools;

@@ -1,15 +1,15 @@
-//! Builds request bodies from items that were serialised before.
+//! Builds request bodies from items that are serialised once, as `SerializedItem`.
 //!
 //! The constant parts of a session come first and the conversation last. Each request therefore begins with the bytes
 //! of the previous one, and providers cache the longest known prefix. Anthropic needs cache marks, which move; they are
 //! not part of the compared prefix.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::Dialect;
-use crate::serialized_item::{ItemFragment, SerializedItem};
 
 /// Default output limit for the API that requires one. Every Claude 4 model accepts it.
 const DEFAULT_MAX_TOKENS: u64 = 32_000;
@@ -53,7 +53,51 @@ pub enum ReasoningMode {
     None,
 }
 
+/// One serialised item of a conversation, a part of request bodies. Cloning shares the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SerializedItem {
+    text: Arc<str>,
+    fragment: ItemFragment,
+}
+
+/// The role of an entry's text in the request body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ItemFragment {
+    /// A complete item or message.
+    Whole,
+    /// A `tool_result` block, which must come first in its user message.
+    Result,
+    /// Content blocks of a user message, separated by commas.
+    Blocks,
+}
+
+impl SerializedItem {
+    /// Returns the bytes that this entry adds to a request body, without separators and enclosing messages.
+    pub fn size(&self) -> usize {
+        self.text.len()
+    }
+}
+
 impl Dialect {
+    /// Serialises an item that [`user_message`](Self::user_message), [`assistant_turn`](Self::assistant_turn),
+    /// [`answers`](Self::answers) or [`turn_replies`](Self::turn_replies) wrote.
+    pub fn serialize_item(self, item: &Value) -> SerializedItem {
+        let whole = || SerializedItem { text: item.to_string().into(), fragment: ItemFragment::Whole };
+        match self {
+            Self::Responses | Self::Chat => whole(),
+            Self::Anthropic if item["type"] == "tool_result" => {
+                SerializedItem { fragment: ItemFragment::Result, ..whole() }
+            }
+            Self::Anthropic => match (item["role"].as_str(), item["content"].as_array()) {
+                (Some("user"), Some(blocks)) if !blocks.is_empty() => {
+                    let blocks: Vec<String> = blocks.iter().map(Value::to_string).collect();
+                    SerializedItem { text: blocks.join(",").into(), fragment: ItemFragment::Blocks }
+                }
+                (Some(_) | None, _) => whole(),
+            },
+        }
+    }
+
     /// Writes the body of a streaming request. Equal requests give equal bytes.
     pub fn request_body(self, request: &ModelRequest<'_>) -> String {
         let items: usize = request.items.iter().map(|entry| entry.size() + CACHE_MARK.len()).sum();
@@ -133,17 +177,17 @@ fn push_anthropic_body(body: &mut String, request: &ModelRequest<'_>) {
 fn push_items(body: &mut String, entries: &[SerializedItem]) {
     for (at, entry) in entries.iter().enumerate() {
         body.push_str(if at == 0 { "" } else { "," });
-        body.push_str(entry.text());
+        body.push_str(&entry.text);
     }
 }
 
 /// Merges the entries of one user message into one message, results first.
 fn push_messages(body: &mut String, entries: &[SerializedItem]) {
     let runs: Vec<&[SerializedItem]> = entries
-        .chunk_by(|one, next| one.fragment() != ItemFragment::Whole && next.fragment() != ItemFragment::Whole)
+        .chunk_by(|one, next| one.fragment != ItemFragment::Whole && next.fragment != ItemFragment::Whole)
         .collect();
     let is_user =
-        |run: &[SerializedItem]| run.first().is_some_and(|entry| entry.fragment() != ItemFragment::Whole);
+        |run: &[SerializedItem]| run.first().is_some_and(|entry| entry.fragment != ItemFragment::Whole);
     let users = runs.iter().filter(|run| is_user(run)).count();
     let mut user = 0;
     for (at, run) in runs.iter().enumerate() {
@@ -164,10 +208,10 @@ fn push_messages(body: &mut String, entries: &[SerializedItem]) {
 }
 
 fn push_blocks(body: &mut String, run: &[SerializedItem]) {
-    let of = |part: ItemFragment| run.iter().filter(move |entry| entry.fragment() == part);
+    let of = |part: ItemFragment| run.iter().filter(move |entry| entry.fragment == part);
     for (at, entry) in of(ItemFragment::Result).chain(of(ItemFragment::Blocks)).enumerate() {
         body.push_str(if at == 0 { "" } else { "," });
-        body.push_str(entry.text());
+        body.push_str(&entry.text);
     }
 }
 

@@ -14,14 +14,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use policy::Permit;
 use tokio::sync::watch;
 
 use self::session_confinement::SessionConfinement;
 use crate::capture::{Capture, Captured, CapturedStream};
-use crate::process::{
-    KilledProcess, ProcessCommand, PtySize, ResourceUsage, SpawnFault, Spawner, Stdio, resize,
-};
+use crate::process::{KilledProcess, PtySize, ResourceUsage, SpawnFault, resize};
 pub use output_streaming::OutputStreaming;
 pub use pump::Pump;
 pub use session_table::{SessionTable, SessionTableFull, SharedProcesses};
@@ -233,40 +230,6 @@ enum SessionOrder {
 }
 
 impl ProcessSession {
-    /// Starts `command`. The caller polls the pump to drive the session; dropping the pump ends it.
-    pub(crate) async fn begin(
-        id: u32,
-        command: ProcessCommand,
-        origin: SessionOrigin,
-        capture: Capture,
-        spawner: &Spawner,
-        permit: &Permit,
-    ) -> Result<(Arc<Self>, Pump), SpawnFault> {
-        let mut process = spawner.start(&command, permit).await?;
-        let size = if let Stdio::Terminal(size) = command.stdio { size } else { PtySize::default() };
-        let fd = process.pipes.terminal.as_ref().map(|terminal| Arc::clone(terminal.get_ref()));
-        let terminal = fd.map(|fd| SessionTerminal { fd, size, recent: VecDeque::new() });
-        let accepts_input = !matches!(command.stdio, Stdio::NoInput | Stdio::FileInput(_));
-        let state = ProcessSessionState::new(
-            capture,
-            accepts_input,
-            terminal,
-            SessionConfinement::from_process(&mut process),
-        );
-        let session = Arc::new(Self {
-            id,
-            origin,
-            started_at: Instant::now(),
-            state: Mutex::new(state),
-            changed: watch::Sender::new(()),
-            work: watch::Sender::new(()),
-        });
-        // Only the program holds its descriptors, so the reader sees the end of file when it closes them.
-        let command = ProcessCommand { stdio: Stdio::NoInput, ..command };
-        let pump = Pump::new(Arc::clone(&session), process, command);
-        Ok((session, pump))
-    }
-
     /// Returns the session number.
     pub fn id(&self) -> u32 {
         self.id
@@ -295,6 +258,18 @@ impl ProcessSession {
     /// Returns the stage.
     pub fn stage(&self) -> SessionStage {
         self.state.lock().stage.clone()
+    }
+
+    /// Returns true if no process of it is left.
+    pub fn is_over(&self) -> bool {
+        matches!(self.stage(), SessionStage::Over { .. } | SessionStage::Lost)
+    }
+
+    /// Waits until the condition `it` holds. Some task must be driving the session.
+    pub async fn wait_until(&self, condition: impl Fn(&Self) -> bool) {
+        let mut changed = self.subscribe();
+        // ends: when it holds; a session that is no longer driven is over
+        while !condition(self) && changed.changed().await.is_ok() {}
     }
 
     /// Takes the error if it did not start; later calls return `None`.

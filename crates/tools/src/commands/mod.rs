@@ -5,9 +5,7 @@ mod git_failures;
 mod output_streamer;
 mod private_tmp;
 mod sandbox_refusals;
-mod shell_arguments;
 mod signal_names;
-mod wait;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,23 +13,29 @@ use std::time::{Duration, Instant};
 
 use exec::fs::FileKind;
 use exec::process::{SpawnFault, Stdio};
-use exec::session::{Lifetime, ProcessSession, Pump, SessionOrigin, SessionStage, SessionTable};
+use exec::session::{
+    Lifetime, ProcessSession, Pump, SIGTERM_GRACE, SessionOrigin, SessionStage, SessionTable,
+};
 use exec::shell::{InstalledShell, ShellCommands};
 use policy::{EnvironmentPolicy, Escalation, Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, ToolError, ToolNotice, ToolOutput, WorkingDir};
+use tokio::time::{sleep_until, timeout};
+use tool::{Cx, HaltReason, ToolError, ToolNotice, ToolOutput, WorkingDir};
 
 pub(crate) use command_report::{CommandEnding, CommandReport, ReportLabels};
 pub(crate) use output_streamer::OutputStreamer;
-pub(crate) use shell_arguments::{CommandArg, check_user, with_env_vars};
 pub(crate) use signal_names::signal_name;
-pub(crate) use wait::{WaitOptions, WaitResult, end_command, wait_for_command};
 
 use crate::file_access::look_up;
 
 /// The default time limit of a one-shot command.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A line without a newline for this long is taken for a prompt.
+const PROMPT_DELAY: Duration = Duration::from_millis(300);
+/// The time to wait for killed processes. Shorter than the grace period of a halted call.
+const END_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Runs commands: owns the sessions and the shells that scripts run in.
 #[derive(Debug)]
@@ -162,14 +166,15 @@ impl CommandRunner {
         self.sessions.start(command, origin, permit).await.map_err(spawn_error)
     }
 
-    /// Runs the command to its end or time limit, and leaves no process behind.
+    /// Runs the command that `permit` allows to its end or time limit, and leaves no process behind.
     pub(crate) async fn run_once(
         &self,
-        request: CommandRequest,
+        command_text: String,
         timeout_ms: Option<u64>,
         permit: &Permit,
         cx: &Cx,
     ) -> Result<ToolOutput, ToolError> {
+        let request = CommandRequest { command_text, stdio: Stdio::NoInput, lifetime: Lifetime::Session };
         let limit = timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
         let (session, mut pump) = self.start(request, permit, cx).await?;
         let deadline = Instant::now() + limit;
@@ -204,6 +209,103 @@ impl CommandRunner {
             self.shells.forget_profile();
         }
     }
+}
+
+/// Options for waiting.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WaitOptions {
+    pub(crate) deadline: Instant,
+    /// Stops when the command seems to wait for input.
+    pub(crate) stop_at_prompt: bool,
+    /// Stops when the command's own process has ended, although child processes remain.
+    pub(crate) stop_at_exit: bool,
+}
+
+/// The reason why the wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WaitResult {
+    /// All processes have ended.
+    Ended,
+    /// The command's own process has ended, child processes remain.
+    ChildrenRemain,
+    /// The command is still running.
+    StillRunning,
+    /// The command is still running and seems to wait for input.
+    AwaitingInput,
+    /// The call must end.
+    Halted(HaltReason),
+}
+
+/// Waits for the command and streams its output to the observers. `pump` drives the command, if nothing else does.
+pub(crate) async fn wait_for_command(
+    session: &Arc<ProcessSession>,
+    mut pump: Option<&mut Pump>,
+    streamer: &mut OutputStreamer,
+    wait: WaitOptions,
+    cx: &Cx,
+) -> WaitResult {
+    let mut changed = session.subscribe();
+    let halted = cx.wait_for_halt();
+    tokio::pin!(halted);
+    // ends: with the wait at the latest
+    loop {
+        changed.mark_unchanged();
+        tokio::select! {
+            biased;
+            () = streamer.send_available(cx) => {}
+            halt = &mut halted => return WaitResult::Halted(halt),
+            () = sleep_until(wait.deadline.into()) => return WaitResult::StillRunning,
+        }
+        match session.stage() {
+            SessionStage::Over { .. } | SessionStage::Lost => return WaitResult::Ended,
+            SessionStage::LeaderExited { settled: true, .. } if wait.stop_at_exit => {
+                return WaitResult::ChildrenRemain;
+            }
+            SessionStage::Running | SessionStage::LeaderExited { .. } => {}
+        }
+        let prompt = wait
+            .stop_at_prompt
+            .then(|| session.prompting_since())
+            .flatten()
+            .map(|since| since + PROMPT_DELAY);
+        let asks = prompt.is_some_and(|at| at < wait.deadline);
+        tokio::select! {
+            biased;
+            () = drive_pump(pump.as_deref_mut()) => pump = None,
+            _ = changed.changed() => {}
+            halt = &mut halted => return WaitResult::Halted(halt),
+            () = sleep_until(prompt.unwrap_or(wait.deadline).into()), if asks => return WaitResult::AwaitingInput,
+            () = sleep_until(wait.deadline.into()) => return WaitResult::StillRunning,
+        }
+    }
+}
+
+async fn drive_pump(pump: Option<&mut Pump>) {
+    match pump {
+        Some(pump) => pump.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Ends the remaining processes, and waits until they are gone or prove to be stuck.
+pub(crate) async fn end_command(
+    session: &Arc<ProcessSession>,
+    pump: Option<&mut Pump>,
+    streamer: &mut OutputStreamer,
+) {
+    if session.is_over() {
+        return;
+    }
+    // A slow observer must not keep a process alive.
+    streamer.lift_backpressure();
+    session.end(SIGTERM_GRACE);
+    let gone = async {
+        tokio::select! {
+            () = drive_pump(pump) => {}
+            () = session.wait_until(|session| session.is_over() || !session.stuck_processes().is_empty()) => {}
+        }
+    };
+    let _will_not = timeout(END_TIMEOUT, gone).await;
 }
 
 /// Rejects text with a NUL, which no program argument can contain.

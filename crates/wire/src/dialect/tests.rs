@@ -1,8 +1,8 @@
-//! Tests of history items: user messages, turns and replies in every dialect.
+//! Tests of dialects: their names, and user messages, turns and replies in every dialect.
 
 use insta::assert_snapshot;
 use serde_json::json;
-use tool::ToolPayload;
+use tool::{OutputItem, ToolPayload};
 
 use super::*;
 
@@ -112,4 +112,24 @@ fn a_shell_call_goes_back_as_it_came_and_to_others_as_a_function() {
     assert!(turn.calls().all(|call| matches!(call.payload, ToolPayload::LocalShell(_))));
     assert_eq!(Dialect::Responses.assistant_turn(&turn), [raw]);
     assert_snapshot!(lines(&Dialect::Chat.assistant_turn(&turn)), @r#"{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{\"command\":[\"ls\"]}","name":"local_shell"},"id":"c","type":"function"}]}"#);
+}
+
+#[test]
+fn names_are_read_and_written() {
+    for dialect in Dialect::ALL {
+        assert_eq!(dialect.to_string().parse(), Ok(dialect));
+    }
+    let error = "Chat".parse::<Dialect>().unwrap_err();
+    insta::assert_snapshot!(error, @"there is no dialect `Chat`; there are `responses`, `chat` and `anthropic`");
+}
+
+#[test]
+fn tool_messages_come_before_the_images_of_any() {
+    let image = OutputItem::Image(OutputImage { mime: "image/png", bytes: vec![1] });
+    let picture = ToolOutput { items: vec![image], ..ToolOutput::text("") };
+    let text = ToolOutput::text("b");
+    let calls = ["a", "b"].map(|id| ToolCall::function(id, "t", "{}"));
+    let items = Dialect::Chat.answers([(&calls[0], &picture), (&calls[1], &text)]);
+    let roles: Vec<&str> = items.iter().filter_map(|item| item["role"].as_str()).collect();
+    assert_eq!(roles, ["tool", "tool", "user"]);
 }
