@@ -5,7 +5,7 @@
     reason = "tests start real programs, and may unwrap"
 )]
 
-mod served;
+mod script_server;
 mod support;
 
 use std::fs;
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use script_server::ScriptServerProcess;
 use serde_json::{Value, json};
-use served::ScriptServerProcess;
 use support::{CommandRun, TestHome};
 use testkit::TestWorkspace;
 

@@ -5,7 +5,7 @@
     reason = "tests start real programs, and may unwrap"
 )]
 
-mod served;
+mod script_server;
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
+use script_server::ScriptServerProcess;
 use serde_json::{Value, json};
-use served::ScriptServerProcess;
 use tempfile::TempDir;
 
 /// Time limit for text to appear.

@@ -5,15 +5,15 @@
     reason = "tests start real programs, and may unwrap"
 )]
 
-mod served;
+mod script_server;
 mod support;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
+use script_server::ScriptServerProcess;
 use serde_json::{Value, json};
-use served::ScriptServerProcess;
 use support::{CommandRun, TestHome};
 use testkit::TestWorkspace;
 

@@ -1,4 +1,4 @@
-"""Stream of one turn: sends a prompt, and yields the events and deltas of the turn until it ends."""
+"""Stream of one turn: sends a prompt, and yields its events and deltas. Leaving the block stops the turn."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 //! Runs a model session with live output and optional user input, for `toolgate run` and `toolgate demo`.
 
 mod call_lines;
-mod first_start;
 mod json_view;
 mod key_decoder;
 mod line_editor;
@@ -9,6 +8,7 @@ mod prompt_completion;
 mod prompt_editor;
 mod prompt_history;
 mod repl;
+mod sandbox_question;
 mod signals;
 mod slash_commands;
 mod status_lines;
@@ -192,7 +192,7 @@ impl SessionRun<'_> {
             earlier.restore(&mut config, &cwd, dirs);
         }
         if self.inputs.is_interactive() {
-            match first_start::choose_sandbox(&config, &cwd, dirs)? {
+            match sandbox_question::choose_sandbox(&config, &cwd, dirs)? {
                 Some(sandbox) => config.sandbox = sandbox,
                 None => return Ok(None),
             }

@@ -1,4 +1,4 @@
-//! Prints the results of all cases as one table.
+//! Compares the outcome of each case with the expected one, and prints all cases as one table.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Workloads with workspaces in unusual places, two writable directories, and read-only or full access.
+//! Workloads in unusual workspaces: odd paths, links, many files, two writable directories, read-only and full access.
 
 use crate::workload::Workload;
 

@@ -1,4 +1,4 @@
-//! Variables that change how a shell finds, parses or runs commands.
+//! Shell variables that change how commands are found, parsed or run, and variables that hold numbers.
 
 use crate::shell::ScriptWord;
 

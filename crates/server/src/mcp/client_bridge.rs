@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::approval_router::RegisteredCall;
+use super::running_calls::RegisteredCall;
 use super::tool_catalogue;
 
 /// Minimum time between two progress notifications.

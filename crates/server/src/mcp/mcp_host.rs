@@ -11,9 +11,9 @@ use runtime::{
 use tokio::time::Instant;
 
 use super::McpSettings;
-use super::approval_router::ApprovalRouter;
 use super::client_bridge::{BridgedCall, ClientBridge};
 use super::on_demand_servers::OnDemandServers;
+use super::running_calls::RunningCalls;
 use super::tool_catalogue;
 use config::OperationFault;
 use config::SandboxMode;
@@ -30,13 +30,13 @@ pub(super) struct HostEnvironment {
     place: WorkspaceArgs,
     /// Canonical directories. Clients may choose a working directory below them.
     allowed: Vec<PathBuf>,
-    approval_router: Arc<ApprovalRouter>,
+    running_calls: Arc<RunningCalls>,
 }
 
 impl HostEnvironment {
     pub(super) fn new(
         settings: &McpSettings,
-        approval_router: Arc<ApprovalRouter>,
+        running_calls: Arc<RunningCalls>,
     ) -> Result<Arc<Self>, OperationFault> {
         let mut allowed = Vec::new();
         for root in std::iter::once(working_directory(&settings.flags)?).chain(settings.roots.iter().cloned())
@@ -48,7 +48,7 @@ impl HostEnvironment {
             })?;
             allowed.push(real);
         }
-        Ok(Arc::new(Self { place: settings.flags.clone(), allowed, approval_router }))
+        Ok(Arc::new(Self { place: settings.flags.clone(), allowed, running_calls }))
     }
 
     /// Builds the tools for `place`, with `more` working directories. Its router has no approver: the engine
@@ -70,7 +70,7 @@ impl HostEnvironment {
         let composed =
             composed.with_source(Arc::clone(&servers) as Arc<dyn ToolSource>).for_api(ToolFormApi::Functions);
         let toolgate =
-            composed.with_observer(Arc::clone(&self.approval_router) as Arc<dyn CallObserver>).build()?;
+            composed.with_observer(Arc::clone(&self.running_calls) as Arc<dyn CallObserver>).build()?;
         Ok((toolgate, servers))
     }
 
@@ -122,7 +122,7 @@ impl McpHost {
         let asking_router = toolgate
             .router()
             .clone()
-            .with_approver(Arc::clone(&environment.approval_router) as Arc<dyn Approver>);
+            .with_approver(Arc::clone(&environment.running_calls) as Arc<dyn Approver>);
         Self { environment, toolgate, servers, asking_router }
     }
 
@@ -154,8 +154,8 @@ impl ToolHost for McpHost {
     fn start(&self, call: HostCall) -> Box<dyn RunningCall> {
         let HostCall { tool, arguments, client } = call;
         let (bridge, input_requests) = ClientBridge::connect(client);
-        let registration = self.environment.approval_router.register(&bridge);
-        let router = if self.environment.approval_router.can_ask(&bridge) {
+        let registration = self.environment.running_calls.register(&bridge);
+        let router = if self.environment.running_calls.can_ask(&bridge) {
             &self.asking_router
         } else {
             self.toolgate.router()

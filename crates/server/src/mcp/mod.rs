@@ -1,12 +1,12 @@
 //! Serves our tools to other agents as an MCP server (`toolgate mcp`).
 
 mod approval_form;
-mod approval_router;
 mod approval_socket;
 mod client_bridge;
 mod mcp_host;
 mod on_demand_servers;
 mod pending_questions;
+mod running_calls;
 mod tool_catalogue;
 
 use std::io;
@@ -17,10 +17,10 @@ use std::sync::Arc;
 use ::mcp::serve::{HttpEndpoint, PATH, ServeFault, ToolHost, serve_http, serve_stdio};
 use runtime::CancellationToken;
 
-use self::approval_router::ApprovalRouter;
 use self::approval_socket::ApprovalSocket;
 use self::mcp_host::{HostEnvironment, McpHost};
 use self::pending_questions::PendingQuestions;
+use self::running_calls::RunningCalls;
 use crate::stop_signals::{self, ServerExit};
 use crate::{access_token, listen_address};
 use config::OperationFault;
@@ -48,7 +48,7 @@ pub async fn run(settings: McpSettings) -> Result<ServerExit, OperationFault> {
     let endpoint = settings.http.map(|address| bind_endpoint(&settings, address)).transpose()?;
     let pending_questions = Arc::new(PendingQuestions::default());
     let environment =
-        HostEnvironment::new(&settings, Arc::new(ApprovalRouter::new(Arc::clone(&pending_questions))))?;
+        HostEnvironment::new(&settings, Arc::new(RunningCalls::new(Arc::clone(&pending_questions))))?;
     let mcp_host = Arc::new(McpHost::at_start_directory(environment)?);
     let stop = CancellationToken::new();
     let host = Arc::clone(&mcp_host) as Arc<dyn ToolHost>;

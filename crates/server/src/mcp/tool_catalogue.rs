@@ -1,4 +1,4 @@
-//! The titles and hints that MCP clients get for each tool, and the structured data they get of its answers.
+//! The tool list for MCP clients: specs with titles and hints; and the structured data of answers.
 //!
 //! The model reads the text of an answer. Clients that get data as `structuredContent` show it to the model
 //! instead of the text, as one line of JSON (Claude Code does). So the data goes into `_meta`, which only

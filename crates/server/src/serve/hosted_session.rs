@@ -14,7 +14,7 @@ use super::client_tools::ClientTools;
 use super::event_stream::JournalTail;
 use super::idempotent_calls::ClientCalls;
 use super::subscribers::Subscribers;
-use super::turn_driver::TurnRunner;
+use super::turn_runner::TurnRunner;
 use crate::content_conversion;
 use session::{self, AssembledSession};
 

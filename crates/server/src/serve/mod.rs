@@ -12,7 +12,7 @@ mod open_session;
 mod session_server;
 mod subscribers;
 mod transports;
-mod turn_driver;
+mod turn_runner;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -22,7 +22,7 @@ use super::hosted_session::{HostedSession, SessionFacts};
 use super::idempotent_calls::ClientCalls;
 use super::session_server::SessionServer;
 use super::subscribers::Subscribers;
-use super::turn_driver::TurnRunner;
+use super::turn_runner::TurnRunner;
 use config::OperationFault;
 use config::flags::WorkspaceArgs;
 use config::{ApprovalMode, Config, SandboxMode, ServerSetting, ServerTable, SettingSource, SourcedValue};

@@ -1,4 +1,4 @@
-//! Git's configuration, read as git reads it: all scopes, and all included files under any condition.
+//! Git's configuration: all scopes, all included files whatever their condition, and `-c` settings in aliases.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;

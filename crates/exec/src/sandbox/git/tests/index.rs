@@ -1,4 +1,4 @@
-//! Tests of checking an index before it lands.
+//! Tests of the check of `.git/index` before changes of the sandbox are applied to the repository.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Runs the turns of one session one after another, in a task independent of client connections.
+//! Runs the turns of one session in a task independent of client connections; a prompt during a turn steers it.
 
 use std::sync::Arc;
 

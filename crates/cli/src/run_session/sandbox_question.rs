@@ -1,4 +1,4 @@
-//! The first start in a directory: asks once what commands may do there, and can remember the answer.
+//! Asks what commands may do in a directory, if neither a flag nor a file says it, and can save the answer.
 
 use std::path::Path;
 

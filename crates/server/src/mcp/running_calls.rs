@@ -1,4 +1,4 @@
-//! Routes approval questions to the call's client and to all approval terminals; the first answer counts.
+//! Running calls of MCP clients: forwards their output, and asks the client and all approval terminals.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ const NO_ANSWER_NOTE: &str = "no answer came: the client gave none, and no `tool
 const TIMEOUT_NOTE: &str = "no answer came in time";
 
 /// The running calls by id, and the questions for terminals.
-pub(super) struct ApprovalRouter {
+pub(super) struct RunningCalls {
     calls: Mutex<HashMap<CallId, Arc<ClientBridge>>>,
     next_id: AtomicU64,
     pending_questions: Arc<PendingQuestions>,
 }
 
-impl ApprovalRouter {
+impl RunningCalls {
     pub(super) fn new(pending_questions: Arc<PendingQuestions>) -> Self {
         Self { calls: Mutex::default(), next_id: AtomicU64::new(1), pending_questions }
     }
@@ -77,13 +77,13 @@ fn deny_with_note(note: &str) -> ReviewDecision {
     ReviewDecision::Denied { note: Some(note.to_owned()) }
 }
 
-impl Approver for ApprovalRouter {
+impl Approver for RunningCalls {
     fn ask<'a>(&'a self, call: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(self.ask_client_and_terminals(call, question))
     }
 }
 
-impl CallObserver for ApprovalRouter {
+impl CallObserver for RunningCalls {
     fn on_event(&self, call: &CallId, event: &CallEvent) {
         let text = match event {
             CallEvent::Asked { why } => format!("waits for approval: {}\n", why.join("; ")),
@@ -110,7 +110,7 @@ impl CallObserver for ApprovalRouter {
 
 /// The registration of a running call, removed on drop.
 pub(super) struct RegisteredCall {
-    router: Arc<ApprovalRouter>,
+    router: Arc<RunningCalls>,
     pub(super) id: CallId,
 }
 
