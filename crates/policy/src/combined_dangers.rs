@@ -6,13 +6,13 @@ use crate::download_then_run::WrittenFiles;
 use crate::expand::ScriptVariables;
 use crate::programs::CommandRisk;
 use crate::shell::{ScriptAnalysis, ScriptCommand, UnboundedGrowth, analyse_script};
-use crate::{after_cd, dataflow, disguised_danger, embedded_code, endless_output, expand};
+use crate::{dataflow, disguised_danger, embedded_code, endless_output, expand, hidden_writes};
 
 /// Returns, for each command of `line`, the danger that the other commands add, if there is one.
 pub(crate) fn find_dangers(line: &ScriptAnalysis) -> Vec<Option<CommandRisk>> {
     let ScriptAnalysis { commands, defined, assigned, growth: grows, .. } = line;
     let values = ScriptVariables::from_script(commands, defined, assigned);
-    let directories = after_cd::directories_changed_to(commands.iter());
+    let directories = hidden_writes::directories_changed_to(commands.iter());
     let mut written = WrittenFiles::new(commands, assigned);
     let fills = endless_output::endless_writers(commands);
     let found = commands.iter().zip(fills).enumerate().map(|(at, (command, fills))| {
@@ -20,8 +20,8 @@ pub(crate) fn find_dangers(line: &ScriptAnalysis) -> Vec<Option<CommandRisk>> {
         let runs = written.check_next(command, &forms);
         let by_others = [
             dataflow::danger_by_variable(command, assigned),
-            after_cd::find_danger(command, &directories),
-            after_cd::danger_by_variable(command, assigned),
+            hidden_writes::find_danger(command, &directories),
+            hidden_writes::danger_by_variable(command, assigned),
         ];
         let mut all = vec![fills, runs];
         all.extend(by_others.map(|why| why.map(CommandRisk::Dangerous)));

@@ -6,7 +6,6 @@
 //! Everything here is a value or a pure function over values: this crate performs no I/O.
 
 mod address_class;
-mod after_cd;
 mod approval_policy;
 mod approval_question;
 mod approval_store;
@@ -30,6 +29,7 @@ mod evaluate;
 mod expand;
 mod glob_limits;
 mod grant;
+mod hidden_writes;
 mod home_file_names;
 mod host_file_names;
 mod host_files;

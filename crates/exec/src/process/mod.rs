@@ -11,6 +11,7 @@
 //! leaves. So a host leaves no process behind, even if it ends by `kill -9`.
 
 pub(crate) mod codec;
+mod current_user;
 mod descendants;
 pub(crate) mod fd_passing;
 mod launch;
@@ -27,7 +28,6 @@ mod supervised_run;
 mod supervisor;
 mod sys;
 mod unlinked_files;
-mod user;
 
 /// The items that a cell needs.
 pub(crate) mod confined {
@@ -38,6 +38,7 @@ pub(crate) mod confined {
     };
 }
 
+pub use current_user::{account_home, is_own_user};
 pub(crate) use launch::PRELUDE_FD;
 pub(crate) use memfd::sealed_memfd;
 pub(crate) use messages::SupervisorReport;
@@ -48,4 +49,3 @@ pub(crate) use running_process::{ProcessPipes, RunningProcess};
 pub use spawn_fault::SpawnFault;
 pub use spawner::{ConfinementReport, ProcessCommand, Spawner, Stdio};
 pub use spawner_entry::{init, raise_open_files};
-pub use user::{account_home, is_own_user};

@@ -1,4 +1,4 @@
-//! Tests of complete request bodies.
+//! Tests of complete request bodies: one per dialect, the prefix shared by successive requests, and allocation.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};

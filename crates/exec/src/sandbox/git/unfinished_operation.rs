@@ -1,4 +1,4 @@
-//! Unfinished operation, such as a rebase stopped at a conflict: nothing of it lands.
+//! Unfinished operation, such as a stopped rebase: HEAD, index and branches are held back, and the user is told.
 //!
 //! Git obeys the files of an operation: `git rebase --continue` runs the commands in them. So only a finished operation
 //! lands, as its commits. An unfinished one blocks HEAD, the index and the branches: they would not fit the host's state.

@@ -1,4 +1,4 @@
-//! Identifies the user account that commands run as: by name or number, and its home directory.
+//! The current user, as whom all commands run: compares names and numbers with it, and finds its home directory.
 
 use std::path::PathBuf;
 
