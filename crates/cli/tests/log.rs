@@ -60,6 +60,7 @@ fn session(cwd: &str) -> JournalEntry {
         sandbox: text("read-only"),
         approval: text("on-request"),
         base_url: None,
+        client: None,
         resumed: false,
     })
 }

@@ -161,6 +161,9 @@ pub struct SessionSettings {
     /// The base URL of the model API, if it is not the provider's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
+    /// The client program whose calls the session answers, if it has no model of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     /// Set if the session resumes an earlier one.
     pub resumed: bool,
 }

@@ -43,6 +43,8 @@ pub struct SessionSummary {
     pub interrupted: Option<String>,
     /// The agent path, if the session belongs to a subagent.
     pub agent: Option<String>,
+    /// The client program whose calls the session answers, if it has no model of its own.
+    pub client: Option<String>,
     /// Set if a process writes to the journal, as far as the kernel tells.
     pub is_open: bool,
 }
@@ -115,6 +117,7 @@ fn summarize_session(directory: &PrivateDir, path: &Path, id: SessionId) -> Sess
         ended,
         interrupted,
         agent,
+        client,
         is_open,
     } = builder;
     SessionSummary {
@@ -129,6 +132,7 @@ fn summarize_session(directory: &PrivateDir, path: &Path, id: SessionId) -> Sess
         ended,
         interrupted,
         agent,
+        client,
         is_open,
     }
 }
@@ -145,6 +149,7 @@ struct SummaryBuilder {
     ended: Option<String>,
     interrupted: Option<String>,
     agent: Option<String>,
+    client: Option<String>,
     is_open: bool,
 }
 
@@ -187,6 +192,7 @@ impl SummaryBuilder {
         match kind {
             b"session" => {
                 self.cwd = text_member(line, "cwd");
+                self.client = Some(text_member(line, "client")).filter(|client| !client.is_empty());
                 self.interrupted = None;
             }
             b"prompt" => {

@@ -25,10 +25,20 @@ pub(crate) trait EntryVisitor {
 pub(crate) fn visit_entry(entry: &mut JournalEntry, visitor: &mut impl EntryVisitor) {
     match entry {
         JournalEntry::Session(settings) => {
-            let SessionSettings { version, cwd, model, wire, sandbox, approval, base_url, resumed: _ } =
-                settings;
+            let SessionSettings {
+                version,
+                cwd,
+                model,
+                wire,
+                sandbox,
+                approval,
+                base_url,
+                client,
+                resumed: _,
+            } = settings;
             visit_texts([version, cwd, model, wire, sandbox, approval], visitor);
             visit_texts(base_url, visitor);
+            visit_texts(client, visitor);
         }
         JournalEntry::Prompt { text, images } => {
             visitor.visit_text(text);

@@ -67,6 +67,7 @@ pub(crate) fn sample_entries() -> Vec<(u64, JournalEntry)> {
         sandbox: text("workspace-write"),
         approval: text("on-request"),
         base_url: None,
+        client: None,
         resumed: false,
     });
     let step = |step: &str, status: &str| PlanStep { step: text(step), status: text(status) };

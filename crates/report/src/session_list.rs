@@ -60,8 +60,9 @@ pub fn format_table(sessions: &[SessionSummary], home: Option<&Path>, width: Opt
         let rest =
             format_row("", &format_amount::format_minute(&session.started), [&prompts, &calls, &state]);
         let agent = session.agent.as_ref().map(|agent| format!("[{agent}] ")).unwrap_or_default();
+        let client = session.client.as_ref().map(|client| format!("(calls of {client})")).unwrap_or_default();
         let about = format!(
-            "{}  {agent}{}",
+            "{}  {agent}{client}{}",
             truncate_start(&abbreviate_home(&session.cwd, home)),
             session.first_prompt
         );
@@ -113,7 +114,7 @@ pub fn as_json(session: &SessionSummary) -> Value {
     json!({
         "id": session.id.as_str(), "path": session.path.to_string_lossy(), "started": session.started,
         "last": session.last, "cwd": session.cwd, "prompts": session.prompts, "calls": session.calls,
-        "first_prompt": session.first_prompt, "state": state.as_str(), "why": state.why(), "agent": session.agent,
+        "first_prompt": session.first_prompt, "state": state.as_str(), "why": state.why(), "agent": session.agent, "client": session.client,
     })
 }
 
@@ -134,6 +135,7 @@ mod tests {
             ended: None,
             interrupted: None,
             agent: None,
+            client: None,
             is_open: false,
         }
     }
@@ -179,6 +181,6 @@ mod tests {
         assert_eq!(truncate_start(&"é".repeat(41)), format!("…{}", "é".repeat(40)));
         assert_eq!(truncate_start(&"é".repeat(40)), "é".repeat(40));
         assert!(plain(Some(80)).lines().skip(1).all(|line| line.chars().count() < 80));
-        insta::assert_snapshot!(as_json(&sessions[2]), @r#"{"agent":null,"calls":1204,"cwd":"/srv","first_prompt":"x","id":"20261116-213602-4f9a1c","last":"2026-11-16T21:36:09.000Z","path":"/s/20261116-213602-4f9a1c.jsonl","prompts":1,"started":"2026-11-16T21:36:02.123Z","state":"interrupted","why":"ctrl-c"}"#);
+        insta::assert_snapshot!(as_json(&sessions[2]), @r#"{"agent":null,"calls":1204,"client":null,"cwd":"/srv","first_prompt":"x","id":"20261116-213602-4f9a1c","last":"2026-11-16T21:36:09.000Z","path":"/s/20261116-213602-4f9a1c.jsonl","prompts":1,"started":"2026-11-16T21:36:02.123Z","state":"interrupted","why":"ctrl-c"}"#);
     }
 }

@@ -204,11 +204,14 @@ pub(crate) fn is_problem(entry: &JournalEntry) -> bool {
 
 /// Describes the settings that a session began with.
 pub(crate) fn settings_line(setting: &SessionSettings) -> String {
-    let SessionSettings { version, cwd, model, wire, sandbox, approval, base_url: _, resumed } = setting;
+    let SessionSettings { version, cwd, model, wire, sandbox, approval, base_url: _, client, resumed } =
+        setting;
     let begins = if *resumed { "goes on" } else { "begins" };
-    format!(
-        "{begins} in {cwd}: {model} over {wire}, sandbox {sandbox}, approval {approval}, toolgate {version}"
-    )
+    let caller = match client {
+        Some(client) => format!("calls of {client}"),
+        None => format!("{model} over {wire}"),
+    };
+    format!("{begins} in {cwd}: {caller}, sandbox {sandbox}, approval {approval}, toolgate {version}")
 }
 
 /// Formats the token usage of requests.

@@ -315,6 +315,11 @@ impl ComposedTools {
         self.config.model.value.as_deref()
     }
 
+    /// Returns the directories of the user.
+    pub fn dirs(&self) -> &UserDirs {
+        &self.dirs
+    }
+
     /// Returns the working directory.
     pub fn cwd(&self) -> &Path {
         &self.cwd

@@ -8,6 +8,7 @@ pub mod choose_model;
 pub mod compose;
 mod configured_confinement;
 pub mod confinement_warnings;
+mod deferred_journal;
 mod earlier_session;
 pub mod explain_verdict;
 pub mod hints;
@@ -26,6 +27,7 @@ mod worktree_pool;
 
 pub use assemble::{AssembledSession, SessionSpec, assemble, journal_fault};
 pub use choose_model::ChosenModel;
+pub use deferred_journal::DeferredJournal;
 pub use earlier_session::EarlierSession;
 pub use last_message::LastMessage;
 pub use open_journal::close_journal;

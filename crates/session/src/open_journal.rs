@@ -27,27 +27,43 @@ pub(crate) struct OpenJournal {
     pub settings: SessionSettings,
 }
 
-/// The settings in the first record of a session.
+/// The settings in the first record of a session, and the directory of journals.
+#[derive(Clone)]
 pub(crate) struct SessionHeader {
+    sessions: Option<PathBuf>,
     cwd: String,
     model: String,
     dialect: Dialect,
     sandbox: &'static str,
     approval: &'static str,
     base_url: Option<String>,
+    client: Option<String>,
 }
 
 impl SessionHeader {
     /// Collects the settings from `composed` and `chosen`.
     pub(crate) fn new(composed: &ComposedTools, chosen: Option<&ChosenModel>) -> Self {
         Self {
+            sessions: composed.dirs().sessions.clone(),
             cwd: composed.cwd().display().to_string(),
             model: chosen.map(|chosen| chosen.name.clone()).unwrap_or_default(),
             dialect: chosen.map_or(Dialect::Responses, |chosen| chosen.model.dialect()),
             sandbox: composed.sandbox_name(),
             approval: composed.approval_name(),
             base_url: chosen.and_then(|chosen| chosen.base_url.clone()),
+            client: None,
         }
+    }
+
+    /// Returns the settings of a session whose calls come from `client`.
+    pub(crate) fn with_client(mut self, client: Option<&str>) -> Self {
+        self.client = Some(client.unwrap_or("an unnamed program").to_owned());
+        self
+    }
+
+    /// Returns the directory of journals, if there is one.
+    pub(crate) fn sessions(&self) -> Option<PathBuf> {
+        self.sessions.clone()
     }
 }
 
@@ -81,7 +97,7 @@ impl OpenJournal {
             }
         };
         let recorder = JournalRecorder::new(journal);
-        let SessionHeader { cwd, model, dialect, sandbox, approval, base_url } = header;
+        let SessionHeader { sessions: _, cwd, model, dialect, sandbox, approval, base_url, client } = header;
         let settings = SessionSettings {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             cwd,
@@ -90,6 +106,7 @@ impl OpenJournal {
             sandbox: sandbox.to_owned(),
             approval: approval.to_owned(),
             base_url,
+            client,
             resumed: earlier.is_some(),
         };
         recorder

@@ -21,6 +21,18 @@ impl TurnDiffRecorder {
         Self { tracker: toolgate.track_turns(), directories }
     }
 
+    /// Ends a turn like [`end_turn`](Self::end_turn). Without a change, the stored diff stays.
+    pub fn end_turn_if_changed(&mut self) -> Option<TurnDiff> {
+        let turn = self.tracker.finish_turn();
+        if turn.files == 0 {
+            return None;
+        }
+        if let Some((state, directory)) = &self.directories {
+            save_diff(state, directory, &turn.text);
+        }
+        Some(turn)
+    }
+
     /// Ends a turn, and returns its diff if files changed.
     pub fn end_turn(&mut self) -> Option<TurnDiff> {
         let turn = self.tracker.finish_turn();

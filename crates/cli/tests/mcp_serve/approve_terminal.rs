@@ -115,6 +115,27 @@ fn connected(world: &McpFixture, server: &McpServerProcess) -> (UnixStream, BufR
 }
 
 #[test]
+fn a_client_that_declines_at_once_does_not_answer_for_the_terminal() {
+    let world = McpFixture::new();
+    let mut server = world.serve_initialized(&[], &json!({ "elicitation": {} }));
+    let (mut stream, mut lines) = connected(&world, &server);
+    let id = server.request("tools/call", &call());
+    let asked = server.next_message();
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    server.answer(&asked, &json!({ "action": "decline" }));
+    // Messages are read in order: with this answer, the decline was read.
+    assert_eq!(server.call("list_dir", &json!({ "path": "." }))["isError"], false);
+    let question = hear(&mut lines).unwrap();
+    assert_eq!(question["type"], "question", "{question}");
+    let answer =
+        json!({ "type": "answer", "id": question["id"], "digest": question["digest"], "said": "once" });
+    writeln!(stream, "{answer}").unwrap();
+    let answered = server.next_message();
+    assert_eq!(answered["id"], id, "{answered}");
+    assert!(result_text(&answered["result"]).contains("done it"), "{answered}");
+}
+
+#[test]
 fn first_answer_wins() {
     let world = McpFixture::new();
     let mut server = world.serve_initialized(&[], &json!({ "elicitation": {} }));

@@ -9,4 +9,5 @@ mod approve_terminal;
 mod calls;
 mod client_approval;
 mod http;
+mod journal;
 mod server_process;

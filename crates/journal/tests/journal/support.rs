@@ -40,6 +40,7 @@ pub(crate) fn every_entry_kind() -> Vec<JournalEntry> {
             sandbox: text("workspace-write"),
             approval: text("on-request"),
             base_url: None,
+            client: None,
             resumed: false,
         }),
         JournalEntry::Prompt { text: text("fix  the\ntests"), images: vec![picture.clone()] },

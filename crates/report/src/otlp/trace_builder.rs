@@ -73,8 +73,17 @@ fn build_spans(timeline: &SessionTimeline) -> Vec<TraceSpan> {
 }
 
 fn trace_settings(settings: &SessionSettings) -> TraceSettings {
-    let SessionSettings { version, model, wire, sandbox, approval, cwd: _, base_url: _, resumed: _ } =
-        settings.clone();
+    let SessionSettings {
+        version,
+        model,
+        wire,
+        sandbox,
+        approval,
+        cwd: _,
+        base_url: _,
+        client: _,
+        resumed: _,
+    } = settings.clone();
     let model = TraceModel { name: model, provider: provider(&wire) };
     TraceSettings { model, version, sandbox, approval }
 }

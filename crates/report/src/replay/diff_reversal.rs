@@ -22,6 +22,12 @@ pub fn split_undoable(diff: &str) -> (String, Vec<String>) {
     (undoable, left)
 }
 
+/// Returns the names of the files that a diff adds.
+pub(super) fn added_files(diff: &str) -> impl Iterator<Item = &str> {
+    let lines = diff.lines().zip(diff.lines().skip(1));
+    lines.filter(|(old, _)| *old == "--- /dev/null").filter_map(|(_, new)| new.strip_prefix("+++ b/"))
+}
+
 /// Reverses a diff.
 pub fn reverse_diff(diff: &str) -> String {
     let mut out: Vec<String> = Vec::new();
@@ -131,5 +137,6 @@ mod tests {
         --- x
         ");
         assert_eq!(reverse_diff(&reverse_diff(diff)), diff);
+        assert_eq!(added_files(diff).collect::<Vec<_>>(), ["n"]);
     }
 }

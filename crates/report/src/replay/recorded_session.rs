@@ -15,7 +15,7 @@ use session::call_title::title;
 use terminal::{FAINT, NAME, to_one_line};
 
 use super::compare_answers::{AnswerDifference, first_difference};
-use super::diff_reversal::reverse_diff;
+use super::diff_reversal::{added_files, reverse_diff};
 
 /// The recorded session, as far as it can be replayed.
 pub struct RecordedSession {
@@ -95,8 +95,29 @@ pub async fn undo_turns(toolgate: &Toolgate, diffs: &[String]) -> bool {
             tracing::warn!("{}", back.joined_text());
             return false;
         }
+        remove_empty_parents(&toolgate.router().working_dir().cwd, diff);
     }
     true
+}
+
+/// Removes the directories below `root` that are empty without the files that `diff` adds.
+fn remove_empty_parents(root: &Path, diff: &str) {
+    for file in added_files(diff) {
+        let parents = Path::new(file).ancestors().skip(1).take_while(|parent| !parent.as_os_str().is_empty());
+        for parent in parents {
+            #[expect(clippy::disallowed_methods, reason = "our own copy of the workspace")]
+            if std::fs::remove_dir(root.join(parent)).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+/// Returns true for the kinds of a call that was not made because it was not allowed.
+fn is_refusal(kind: &str) -> bool {
+    [ToolErrorKind::Denied, ToolErrorKind::Forbidden, ToolErrorKind::Stopped]
+        .iter()
+        .any(|refusal| refusal.as_str() == kind)
 }
 
 /// The approver that repeats the recorded decisions.
@@ -149,6 +170,12 @@ impl ReplayedCall {
         let output = toolgate.router().dispatch(call, CancellationToken::new()).await;
         // The answer lists the available tools, and a replay lacks the tools that need a session.
         if was_unknown && output.facts.error == Some(ToolErrorKind::UnknownTool) {
+            return ReplayOutcome::Same;
+        }
+        // The words name who refused: a person then, the record now.
+        if self.error.as_deref().is_some_and(is_refusal)
+            && output.facts.error.is_some_and(|error| is_refusal(error.as_str()))
+        {
             return ReplayOutcome::Same;
         }
         let is = output.joined_text().replace(&copy, &cwd);

@@ -18,7 +18,8 @@ fn choice_label(choice: ApprovalChoice) -> Option<&'static str> {
         ApprovalChoice::Session => Some("yes, and exactly this again until the server ends"),
         ApprovalChoice::Always => Some("yes, always: save the rule"),
         ApprovalChoice::No => Some("no"),
-        // The form has a field for the note.
+        // One field only: a second one costs the person another step, and some clients do not send it when it is
+        // empty. `toolgate approve` takes notes.
         ApprovalChoice::Note => None,
         ApprovalChoice::Stop => Some("no, and stop what else is asked"),
     }
@@ -63,18 +64,20 @@ impl ApprovalForm {
             "type": "object",
             "properties": {
                 "answer": { "type": "string", "title": "May it?", "enum": answers },
-                "note": { "type": "string", "title": "What the model should know", "maxLength": 2000 },
             },
             "required": ["answer"],
         });
         ClientInput::Form { message: self.message.clone(), schema }
     }
 
+    /// Returns true if the client declined or cancelled the form.
+    pub(super) fn is_declined(response: &Value) -> bool {
+        matches!(response["action"].as_str(), Some("decline" | "cancel"))
+    }
+
     /// Converts the client's answer into a decision. Anything but a valid, offered yes is a denial.
     pub(super) fn decision(&self, question: &ApprovalQuestion, response: &Value) -> ReviewDecision {
-        let note = response["content"]["note"].as_str().map(str::trim).filter(|note| !note.is_empty());
-        let no =
-            |why: &str| ApprovalAnswer::No { note: Some(note.map_or_else(|| why.to_owned(), str::to_owned)) };
+        let no = |why: &str| ApprovalAnswer::No { note: Some(why.to_owned()) };
         let answer = response["content"]["answer"].as_str().unwrap_or_default();
         let meant = self.offered.iter().copied().find(|choice| choice_label(*choice) == Some(answer));
         let said = match (response["action"].as_str(), meant) {
@@ -84,7 +87,7 @@ impl ApprovalForm {
             (Some("accept"), Some(ApprovalChoice::Stop)) => ApprovalAnswer::Stop,
             _ if self.is_truncated => no(TOO_LONG),
             (Some("accept"), Some(ApprovalChoice::No | ApprovalChoice::Note)) | (Some("decline"), _) => {
-                ApprovalAnswer::No { note: note.map(str::to_owned) }
+                ApprovalAnswer::No { note: None }
             }
             (Some("cancel"), _) => no("the question was put away without an answer"),
             _ => no("the client's form was not answered in a way that makes sense, so it was refused"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::mcp::serve::{
-    BearerToken, CallStep, CallUpdate, CallingClient, ClientInput, ClientInputBatch, RunningCall,
+    BearerToken, CallStep, CallUpdate, CallingClient, ClientInput, ClientInputBatch, HostReply, RunningCall,
 };
 use parking_lot::Mutex;
 use runtime::{BoxFuture, ToolCallRuntime, Toolgate};
@@ -14,6 +14,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::running_calls::RegisteredCall;
+use super::session_record::JournaledCall;
 use super::tool_catalogue;
 
 /// Minimum time between two progress notifications.
@@ -42,6 +43,11 @@ impl ClientBridge {
             }),
             input_requests,
         )
+    }
+
+    /// Returns the name of the client, as it reports it.
+    pub(super) fn client_name(&self) -> Option<&str> {
+        self.client.name.as_deref()
     }
 
     /// Returns true if the client supports elicitation forms.
@@ -86,9 +92,20 @@ impl ClientBridge {
     }
 }
 
+/// A call that was not made, with the reason.
+pub(super) struct RefusedCall(pub(super) String);
+
+impl RunningCall for RefusedCall {
+    fn next(&mut self) -> BoxFuture<'_, CallStep> {
+        let output = runtime::ToolOutput::failure(std::mem::take(&mut self.0));
+        Box::pin(std::future::ready(CallStep::Done(HostReply::from(output))))
+    }
+}
+
 /// A running call, whose answer comes from the engine.
 pub(super) struct BridgedCall {
     pub(super) tool: String,
+    pub(super) record: JournaledCall,
     pub(super) runtime: ToolCallRuntime,
     pub(super) bridge: Arc<ClientBridge>,
     pub(super) input_requests: mpsc::UnboundedReceiver<ClientInputBatch>,
@@ -121,6 +138,7 @@ impl RunningCall for BridgedCall {
                         || runtime::ToolOutput::failure("the call was answered before"),
                         |answer| answer.output,
                     );
+                    self.record.answer(&output);
                     CallStep::Done(tool_catalogue::reply_for_client(&self.tool, output))
                 }
             }

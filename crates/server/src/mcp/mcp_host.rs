@@ -5,19 +5,21 @@ use std::sync::Arc;
 
 use ::mcp::serve::{HostCall, HostIdentity, HostTool, RunningCall, ToolHost};
 use runtime::{
-    Approver, CallObserver, ToolCall, ToolCallRuntime, ToolRouter, ToolSource, Toolgate, Value,
+    Approver, CallObserver, Hook, ToolCall, ToolCallRuntime, ToolRouter, ToolSource, Toolgate, Value,
     is_inside_configuration,
 };
 use tokio::time::Instant;
 
 use super::McpSettings;
-use super::client_bridge::{BridgedCall, ClientBridge};
+use super::client_bridge::{BridgedCall, ClientBridge, RefusedCall};
 use super::on_demand_servers::OnDemandServers;
 use super::running_calls::RunningCalls;
+use super::session_record::SessionRecord;
 use super::tool_catalogue;
 use config::OperationFault;
 use config::SandboxMode;
 use config::flags::WorkspaceArgs;
+use session::DeferredJournal;
 use session::compose::{ToolFormApi, absolute, compose_with, working_directory};
 
 const INSTRUCTIONS: &str = "Tools for work on the files of one directory: reading, searching, patches, and commands \
@@ -53,11 +55,7 @@ impl HostEnvironment {
 
     /// Builds the tools for `place`, with `more` working directories. Its router has no approver: the engine
     /// refuses calls that need approval, and says so.
-    fn compose(
-        &self,
-        place: &WorkspaceArgs,
-        more: &[PathBuf],
-    ) -> Result<(Toolgate, Arc<OnDemandServers>), OperationFault> {
+    fn compose(&self, place: &WorkspaceArgs, more: &[PathBuf]) -> Result<HostParts, OperationFault> {
         let mut place = place.clone();
         place.read_root.extend(more.iter().cloned());
         let composed = compose_with(&place, |config| {
@@ -69,9 +67,15 @@ impl HostEnvironment {
         let servers = OnDemandServers::new(composed.lazy_servers());
         let composed =
             composed.with_source(Arc::clone(&servers) as Arc<dyn ToolSource>).for_api(ToolFormApi::Functions);
-        let toolgate =
-            composed.with_observer(Arc::clone(&self.running_calls) as Arc<dyn CallObserver>).build()?;
-        Ok((toolgate, servers))
+        let (record, state) =
+            (SessionRecord::new(DeferredJournal::new(&composed)), composed.dirs().state.clone());
+        let toolgate = composed
+            .with_observer(Arc::clone(&self.running_calls) as Arc<dyn CallObserver>)
+            .with_observer(Arc::clone(&record) as Arc<dyn CallObserver>)
+            .with_hook(Arc::clone(&record) as Arc<dyn Hook>)
+            .build()?;
+        record.watch_files(&toolgate, state.as_deref());
+        Ok(HostParts { toolgate, servers, record })
     }
 
     /// Returns the canonical directories among `roots` that a client may work in.
@@ -98,11 +102,17 @@ impl HostEnvironment {
     }
 }
 
+/// The tools for one working directory, with the servers that they use and the record of their calls.
+struct HostParts {
+    toolgate: Toolgate,
+    servers: Arc<OnDemandServers>,
+    record: Arc<SessionRecord>,
+}
+
 /// The tools for one working directory.
 pub(super) struct McpHost {
     environment: Arc<HostEnvironment>,
-    toolgate: Toolgate,
-    servers: Arc<OnDemandServers>,
+    parts: HostParts,
     /// The router for calls whose client or an approval terminal can be asked.
     asking_router: ToolRouter,
 }
@@ -110,30 +120,34 @@ pub(super) struct McpHost {
 impl McpHost {
     /// Creates the host for the directory where the server was started.
     pub(super) fn at_start_directory(environment: Arc<HostEnvironment>) -> Result<Self, OperationFault> {
-        let (toolgate, servers) = environment.compose(&environment.place, &[])?;
-        Ok(Self::from_parts(environment, toolgate, servers))
+        let parts = environment.compose(&environment.place, &[])?;
+        Ok(Self::from_parts(environment, parts))
     }
 
-    fn from_parts(
-        environment: Arc<HostEnvironment>,
-        toolgate: Toolgate,
-        servers: Arc<OnDemandServers>,
-    ) -> Self {
-        let asking_router = toolgate
+    fn from_parts(environment: Arc<HostEnvironment>, parts: HostParts) -> Self {
+        let asking_router = parts
+            .toolgate
             .router()
             .clone()
             .with_approver(Arc::clone(&environment.running_calls) as Arc<dyn Approver>);
-        Self { environment, toolgate, servers, asking_router }
+        Self { environment, parts, asking_router }
     }
 
     /// Ends all running processes and servers.
     pub(super) async fn close(&self) {
-        self.toolgate.close().await;
-        self.servers.close().await;
+        self.parts.toolgate.close().await;
+        self.parts.servers.close().await;
+        self.parts.record.close();
     }
 
     fn works_in(&self, directory: &Path) -> bool {
-        self.toolgate.router().working_dir().cwd == directory
+        self.parts.toolgate.router().working_dir().cwd == directory
+    }
+}
+
+impl Drop for McpHost {
+    fn drop(&mut self) {
+        self.parts.record.close();
     }
 }
 
@@ -148,7 +162,7 @@ impl ToolHost for McpHost {
     }
 
     fn tools(&self) -> Vec<HostTool> {
-        tool_catalogue::tool_offers(&self.toolgate.router().registry().offered_specs())
+        tool_catalogue::tool_offers(&self.parts.toolgate.router().registry().offered_specs())
     }
 
     fn start(&self, call: HostCall) -> Box<dyn RunningCall> {
@@ -158,23 +172,29 @@ impl ToolHost for McpHost {
         let router = if self.environment.running_calls.can_ask(&bridge) {
             &self.asking_router
         } else {
-            self.toolgate.router()
+            self.parts.toolgate.router()
         };
         // Clients that want an order wait for each answer. So a call that waits for approval, or whose client
         // is gone, blocks no other call.
         let mut runtime = ToolCallRuntime::new(router.with_own_lanes());
         let arguments = Value::Object(arguments).to_string();
+        let call = ToolCall::function(registration.id.as_str(), tool.as_str(), arguments);
+        let record = match self.parts.record.begin_call(bridge.client_name(), call.clone()) {
+            Ok(record) => record,
+            Err(fault) => return Box::new(RefusedCall(fault.to_string())),
+        };
         // The id is unique in this runtime.
-        let _started = runtime.start(ToolCall::function(registration.id.as_str(), tool.as_str(), arguments));
+        let _started = runtime.start(call);
         Box::new(BridgedCall {
             tool,
+            record,
             runtime,
             bridge,
             input_requests,
             progress_count: 0,
             next_progress: Instant::now(),
             _registration: registration,
-            _toolgate: self.toolgate.clone(),
+            _toolgate: self.parts.toolgate.clone(),
         })
     }
 
@@ -186,9 +206,7 @@ impl ToolHost for McpHost {
         }
         let place = WorkspaceArgs { cwd: Some(first.clone()), ..self.environment.place.clone() };
         match self.environment.compose(&place, more) {
-            Ok((toolgate, servers)) => {
-                Some(Arc::new(Self::from_parts(Arc::clone(&self.environment), toolgate, servers)))
-            }
+            Ok(parts) => Some(Arc::new(Self::from_parts(Arc::clone(&self.environment), parts))),
             Err(fault) => {
                 tracing::warn!(?fault, "the client's directory cannot be worked in; the server's own is");
                 None

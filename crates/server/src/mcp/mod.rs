@@ -7,6 +7,7 @@ mod mcp_host;
 mod on_demand_servers;
 mod pending_questions;
 mod running_calls;
+mod session_record;
 mod tool_catalogue;
 
 use std::io;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use runtime::{
@@ -17,6 +17,11 @@ use super::pending_questions::PendingQuestions;
 /// Time limit of a question. An unanswered question is refused, so that the next can be asked.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
+/// A decline that comes faster is the client's own: no person can have read the question.
+const MIN_READING_TIME: Duration = Duration::from_secs(1);
+
+const UNREAD_NOTE: &str = "the client declined before anyone could read the question; the user can run `toolgate approve` in a \
+                           terminal before it is tried again";
 const NO_ANSWER_NOTE: &str = "no answer came: the client gave none, and no `toolgate approve` runs any more";
 const TIMEOUT_NOTE: &str = "no answer came in time";
 
@@ -54,9 +59,14 @@ impl RunningCalls {
         let mut posted = self.pending_questions.post(question);
         let client = async {
             if let Some(bridge) = bridge {
-                let form = ApprovalForm::for_question(question);
+                let (form, asked) = (ApprovalForm::for_question(question), Instant::now());
                 if let Some(said) = bridge.ask(form.request()).await {
-                    return form.decision(question, &said);
+                    if !ApprovalForm::is_declined(&said) || asked.elapsed() >= MIN_READING_TIME {
+                        return form.decision(question, &said);
+                    }
+                    // A person at a terminal may still answer.
+                    self.pending_questions.until_unwatched().await;
+                    return deny_with_note(UNREAD_NOTE);
                 }
             }
             self.pending_questions.until_unwatched().await;
