@@ -24,22 +24,7 @@ pub(crate) trait EntryVisitor {
 /// Passes every text of `entry` to `visitor`. All fields are listed here, so that none is forgotten.
 pub(crate) fn visit_entry(entry: &mut JournalEntry, visitor: &mut impl EntryVisitor) {
     match entry {
-        JournalEntry::Session(settings) => {
-            let SessionSettings {
-                version,
-                cwd,
-                model,
-                wire,
-                sandbox,
-                approval,
-                base_url,
-                client,
-                resumed: _,
-            } = settings;
-            visit_texts([version, cwd, model, wire, sandbox, approval], visitor);
-            visit_texts(base_url, visitor);
-            visit_texts(client, visitor);
-        }
+        JournalEntry::Session(settings) => visit_settings(settings, visitor),
         JournalEntry::Prompt { text, images } => {
             visitor.visit_text(text);
             visit_images(images, visitor);
@@ -102,6 +87,14 @@ fn visit_answer(answer: &mut RecordedAnswer, visitor: &mut impl EntryVisitor) {
 fn visit_call<const N: usize>(call: &mut String, others: [&mut String; N], visitor: &mut impl EntryVisitor) {
     visitor.visit_id(call);
     visit_texts(others, visitor);
+}
+
+fn visit_settings(settings: &mut SessionSettings, visitor: &mut impl EntryVisitor) {
+    let SessionSettings { version, cwd, model, wire, sandbox, approval, base_url, client, resumed: _ } =
+        settings;
+    visit_texts([version, cwd, model, wire, sandbox, approval], visitor);
+    visit_texts(base_url, visitor);
+    visit_texts(client, visitor);
 }
 
 fn visit_texts<'a>(texts: impl IntoIterator<Item = &'a mut String>, visitor: &mut impl EntryVisitor) {
