@@ -275,6 +275,8 @@ export interface ModelSelection {
   base_url?: string | null;
   /** The context length in tokens (default 200000). */
   context?: number | null;
+  /** Maximum number of input and output tokens of all requests, until the server closes the session (default: no limit). */
+  max_tokens?: number | null;
   /** Maximum number of model requests in a turn (default 500). */
   max_turns?: number | null;
   /** The provider's model name; by default the one in the configuration. */
@@ -466,6 +468,8 @@ export type PromptOutcome =
   | "interrupted"
   /** The turn reached its limit of model requests. */
   | "max_turns"
+  /** The session used up its tokens. */
+  | "out_of_budget"
   /** The turn failed. */
   | "failed"
   /** The prompt was added to a running turn. */

@@ -73,7 +73,7 @@ async function callEverything(client) {
   const tools = [
     tool({ name: "t", description: "d", schema: { type: "object" }, readOnly: true, timeoutMs: 1, run: () => "" }),
   ];
-  const model = { name: "n", wire: "chat", base_url: "u", script: "s", context: 1, max_turns: 1 };
+  const model = { name: "n", wire: "chat", base_url: "u", script: "s", context: 1, max_turns: 1, max_tokens: 1 };
   const start = {
     cwd: "/",
     sandbox: "read-only",

@@ -117,7 +117,7 @@ async def everything(client: Client) -> None:
         "agents": True,
         "mcp_servers": {"m": {"command": "c"}},
         "only_tools": ["list_dir"],
-        "model": {"name": "n", "wire": "chat", "base_url": "u", "script": Path("s"), "context": 1, "max_turns": 1},
+        "model": {"name": "n", "wire": "chat", "base_url": "u", "script": Path("s"), "context": 1, "max_turns": 1, "max_tokens": 1},
     }
     session = await client.start_session(tools=[described], **start)
     other = await client.attach("other", cursor=9, tools=[described], **start)

@@ -6,6 +6,7 @@
 
 mod agent_fault;
 mod agents;
+mod budget;
 mod compaction;
 mod history;
 mod instructions;
@@ -31,6 +32,7 @@ pub use agents::{
     AgentLimits, AgentRestrictions, AgentStatus, AgentWorkspace, RequestLimit, SessionAgents,
     SubagentFactory, SubagentSession, SubagentSpec, WorktreeDiff, WorktreeDiffFn,
 };
+pub use budget::{BudgetLimit, CostLimit, RunBudget, TokenPrices};
 pub use instructions::INSTRUCTIONS;
 pub use memory_store::MemoryStore;
 pub use model_backend::{ModelBackend, ModelEventStream};

@@ -175,6 +175,7 @@ impl AgentSession {
         bytes: usize,
         took: std::time::Duration,
     ) -> Result<(), AgentFault> {
+        self.setup.limits.budget.add(usage);
         self.setup.observer.on_session_event(SessionEvent::Responded { usage, took });
         self.write_entry(&JournalEntry::Usage(RequestUsage {
             input_tokens: usage.input,

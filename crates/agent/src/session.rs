@@ -14,7 +14,8 @@ use wire::{ApiCompat, ModelRequest, ReasoningMode, TokenUsage};
 use crate::history::{ConversationHistory, HistoryItem};
 use crate::resume::turn_id;
 use crate::{
-    ContextMeter, JournalRecorder, ModelBackend, ResumedSession, SessionAgents, SessionObserver, TurnEnd,
+    ContextMeter, JournalRecorder, ModelBackend, ResumedSession, RunBudget, SessionAgents, SessionObserver,
+    TurnEnd,
 };
 
 /// Answer to a call that was running when the program died.
@@ -27,7 +28,7 @@ pub(crate) fn interrupted_output() -> ToolOutput {
 }
 
 /// Limits of a turn.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct TurnLimits {
     /// Maximum model requests in one turn.
     pub rounds: usize,
@@ -35,11 +36,13 @@ pub struct TurnLimits {
     pub context: u64,
     /// Maximum output tokens of one response; the model's own limit if `None`.
     pub output: Option<u64>,
+    /// The budget of all turns together.
+    pub budget: Arc<RunBudget>,
 }
 
 impl Default for TurnLimits {
     fn default() -> Self {
-        Self { rounds: 500, context: 200_000, output: None }
+        Self { rounds: 500, context: 200_000, output: None, budget: Arc::default() }
     }
 }
 

@@ -1,5 +1,6 @@
 //! One turn: sends requests, with retries, until the model is done, an interrupt comes or the limit is reached.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use journal::JournalEntry;
@@ -11,7 +12,7 @@ use crate::recorder::hash_picture;
 use crate::resume::turn_id;
 use crate::retry::{RetryCounter, random_fraction};
 use crate::round::RoundOutcome;
-use crate::{AgentFault, AgentSession, SessionEvent};
+use crate::{AgentFault, AgentSession, BudgetLimit, SessionEvent};
 
 /// The way a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +28,11 @@ pub enum TurnEnd {
     Interrupted,
     /// It reached the maximum number of requests.
     OutOfRounds,
+    /// The budget of the session is used up.
+    OutOfBudget {
+        /// The limit that was reached, in words.
+        why: String,
+    },
 }
 
 impl TurnEnd {
@@ -37,13 +43,14 @@ impl TurnEnd {
             Self::CutShort { .. } => "cut_short",
             Self::Interrupted => "interrupted",
             Self::OutOfRounds => "max_turns",
+            Self::OutOfBudget { .. } => "out_of_budget",
         }
     }
 
     /// Returns the reason, if there is one.
     pub fn detail(&self) -> Option<&str> {
         match self {
-            Self::CutShort { why } => Some(why),
+            Self::CutShort { why } | Self::OutOfBudget { why } => Some(why),
             Self::Done | Self::Interrupted | Self::OutOfRounds => None,
         }
     }
@@ -60,11 +67,24 @@ impl AgentSession {
         let number = self.add_user_message(text, images)?;
         let id = turn_id(number);
         self.handle.set_turn_id(id.clone());
+        let (budget, handle) = (Arc::clone(&self.setup.limits.budget), self.handle.clone());
+        let out_of_time = async {
+            budget.wait_for_time().await;
+            handle.interrupt();
+            std::future::pending().await
+        };
         let ended = tokio::select! {
             biased;
             ended = self.run_rounds() => ended,
+            ended = out_of_time => ended,
             // Backstop for pure sleeps (retry pauses); running calls are cancelled by their token.
             () = async { stop.cancelled().await; tokio::time::sleep(STOP_GRACE).await } => Ok(TurnEnd::Interrupted),
+        };
+        let ended = match (ended, budget.exhausted()) {
+            (Ok(TurnEnd::Interrupted), Some(limit @ BudgetLimit::Time { .. })) => {
+                Ok(TurnEnd::OutOfBudget { why: limit.to_string() })
+            }
+            (ended, _) => ended,
         };
         if let Some(diff) = self.setup.turn_changes.as_mut().and_then(|changed| changed()) {
             self.setup.observer.on_session_event(SessionEvent::FilesChanged(&diff));
@@ -100,6 +120,9 @@ impl AgentSession {
         for round in 1..=self.setup.limits.rounds {
             while let Some(text) = self.take_steered_input() {
                 self.add_user_message(&text, Vec::new())?;
+            }
+            if let Some(limit) = self.setup.limits.budget.exhausted() {
+                return Ok(TurnEnd::OutOfBudget { why: limit.to_string() });
             }
             let stop = self.handle.stop_token();
             tokio::select! {

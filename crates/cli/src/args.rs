@@ -1,6 +1,7 @@
 //! Command-line arguments of all subcommands (clap). The doc comments are the help texts.
 
 mod acp;
+mod budget;
 mod log;
 mod mcp;
 mod mcp_servers;
@@ -14,6 +15,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use runtime::wire::Dialect;
 
 pub(crate) use self::acp::AcpArgs;
+pub(crate) use self::budget::BudgetArgs;
 pub(crate) use self::log::{LogArgs, LogCommand, LogVerifyArgs, StatsArgs};
 pub(crate) use self::mcp::{ApproveArgs, McpArgs};
 pub(crate) use self::mcp_servers::{

@@ -243,6 +243,46 @@ fn it_stops_after_so_many_requests() {
 }
 
 #[test]
+fn a_budget_ends_the_run_and_the_session_can_go_on() {
+    let long = call("exec_command", &json!({"cmd": "touch began; sleep 60"}));
+    let list = || turn(&[call("list_dir", &json!({"path": "."}))]);
+    let price = "[models.\"m\"]\nprice = { input = 1000, output = 1000 }\n";
+    for (flags, turns, says) in [
+        (["--max-tokens", "1"], [list(), list()], "the budget of 1 tokens is used up"),
+        (["--max-cost", "0.000001"], [list(), list()], "the budget of $0.000001 is used up"),
+        (["--max-time", "2s"], [turn(&[long]), list()], "the time limit of 2 s has passed"),
+    ] {
+        let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+        let config = home.path().join(".config/toolgate");
+        fs::create_dir_all(&config).unwrap();
+        fs::write(config.join("config.toml"), price).unwrap();
+        let served = ScriptServerProcess::start(home.path(), &turns);
+        let ran = served.run(&home, &workspace, &[&flags[..], &["go"]].concat());
+        assert_eq!(ran.code, Some(3), "{flags:?}: {} {}", ran.out, ran.err);
+        let events = events(&ran);
+        let end = events_of_kind(&events, "end")[0];
+        assert_eq!(end["why"], "out_of_budget", "{end}");
+        assert!(end["detail"].as_str().unwrap().contains(says), "{end}");
+        assert_eq!(events_of_kind(&events, "answer").len(), 1, "each call is answered");
+        let ran = served.run(&home, &workspace, &["--resume", "last", "go on"]);
+        assert_eq!(ran.code, Some(0), "{flags:?}: {} {}", ran.out, ran.err);
+    }
+}
+
+#[test]
+fn a_cost_limit_needs_prices() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let served = ScriptServerProcess::start(home.path(), &[]);
+    let ran = served.run(&home, &workspace, &["--max-cost", "1", "go"]);
+    assert_eq!(ran.code, Some(2));
+    insta::assert_snapshot!(ran.err, @r#"
+    error: --max-cost needs the prices of `m`
+    hint: add to your configuration: [models."m"] price = { input = 1.25, cached = 0.125, output = 10 } (dollars for a million tokens)
+    "#);
+    assert_eq!(served.requests().len(), 0);
+}
+
+#[test]
 fn a_signal_answers_what_runs_as_aborted_and_ends_the_turn() {
     use rustix::process::Signal;
     for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 143)] {
@@ -258,7 +298,9 @@ fn a_signal_answers_what_runs_as_aborted_and_ends_the_turn() {
         std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut out).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(code), "{out}");
         let events: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!(events.last().unwrap(), &json!({"type": "end", "why": "interrupted"}), "{out}");
+        let (end, at) = (events.last().unwrap(), &events.last().unwrap()["at"]);
+        assert_eq!(end, &json!({"type": "end", "why": "interrupted", "at": at}), "{out}");
+        assert!(at.as_str().is_some_and(|at| journal::parse_millis(at).is_some()), "{out}");
         assert_eq!(events_of_kind(&events, "answer").len(), 1, "{out}");
         let records = records(&journal(&home));
         assert_eq!(answers(&records), [("call_0000_00".to_owned(), 1)]);

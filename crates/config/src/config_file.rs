@@ -79,6 +79,7 @@ fn humanize_parse_error(message: &str) -> String {
         ("struct HookTable", "a table `[[hook]]`"),
         ("struct ServerTable", "a table `[mcp_servers.NAME]`"),
         ("struct DirectoryTable", "a table `[directories.\"PATH\"]`"),
+        ("struct PriceTable", "a table, e.g. `{ input = 1.25, cached = 0.125, output = 10 }`"),
         ("struct OauthTable", "a table, e.g. `{ client_id = \"x\" }`"),
         ("struct ToolTable", "a table, e.g. `{ approval = \"allow\" }`"),
         ("u64", "a whole number"),
@@ -155,6 +156,7 @@ impl ConfigFile {
         confinement.check(self)?;
         HookTable::check_all(self)?;
         ServerTable::check_all(self)?;
+        ModelTable::check_all(self)?;
         WebSearchTable::check(self)?;
         commands.check(self)
     }

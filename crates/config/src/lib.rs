@@ -31,7 +31,7 @@ pub use tables::{
     CommandSettings, ConfinementSettings, ConfinementTier, EnvInheritance, FileSettings, HostedSearchMode,
     LimitSettings, NetworkMode, ToolSettings,
 };
-pub use tool_forms::ToolForms;
+pub use tool_forms::{PriceSettings, ToolForms, to_micro_dollars};
 pub use web_search::{SearchApproval, WebSearchTable};
 
 /// Every key with an example, as `toolgate config --help` and docs/configuration.md show it.

@@ -6,6 +6,7 @@ use toml::Spanned;
 
 use super::config_file::ConfigFile;
 use super::{Config, SourcedValue};
+use crate::operation_fault::OperationFault;
 
 /// The shell tool that a model is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +47,7 @@ pub(super) struct ModelTable {
     apply_patch_tool_type: Option<PatchForm>,
     use_experimental_streamable_shell_tool: Option<bool>,
     include_view_image_tool: Option<bool>,
+    pub(super) price: Option<Spanned<PriceTable>>,
 }
 
 /// One such table with its name.
@@ -56,6 +58,8 @@ pub struct ModelSetting {
     settings: FormSettings,
     #[serde(skip_serializing_if = "Option::is_none")]
     include_view_image_tool: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price: Option<PriceSettings>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -79,7 +83,64 @@ pub struct ToolForms {
     pub sees_images: Option<bool>,
 }
 
+/// `price`: dollars for a million tokens.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PriceTable {
+    input: f64,
+    /// The price of `input` if it is left out.
+    cached: Option<f64>,
+    output: f64,
+}
+
+/// The price of a million tokens, in millionths of a dollar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct PriceSettings {
+    /// Input tokens.
+    #[serde(serialize_with = "as_dollars")]
+    pub input: u64,
+    /// Input tokens from the provider's cache.
+    #[serde(serialize_with = "as_dollars")]
+    pub cached: u64,
+    /// Output tokens.
+    #[serde(serialize_with = "as_dollars")]
+    pub output: u64,
+}
+
+impl PriceSettings {
+    /// Converts the table; `None` if a price is negative or no number.
+    pub(super) fn from_table(table: &PriceTable) -> Option<Self> {
+        Some(Self {
+            input: to_micro_dollars(table.input)?,
+            cached: to_micro_dollars(table.cached.unwrap_or(table.input))?,
+            output: to_micro_dollars(table.output)?,
+        })
+    }
+}
+
+/// Converts dollars into millionths of a dollar; `None` below 0 and above a million.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked before")]
+pub fn to_micro_dollars(dollars: f64) -> Option<u64> {
+    (0.0..=1e6).contains(&dollars).then(|| (dollars * 1e6).round() as u64)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "at most a million dollars")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn as_dollars<S: serde::Serializer>(amount: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(*amount as f64 / 1e6)
+}
+
 impl ModelTable {
+    pub(super) fn check_all(file: &ConfigFile) -> Result<(), OperationFault> {
+        let prices = file.content.models.values().filter_map(|table| table.get_ref().price.as_ref());
+        for price in prices {
+            if PriceSettings::from_table(price.get_ref()).is_none() {
+                return Err(file.fault_at(&price.span(), "a price must be from 0 to 1000000 dollars"));
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn settings(file: &ConfigFile) -> impl Iterator<Item = SourcedValue<ModelSetting>> {
         let setting = |(name, table): (&String, &Spanned<Self>)| {
             file.setting(table, |table| ModelSetting {
@@ -90,6 +151,7 @@ impl ModelTable {
                     use_experimental_streamable_shell_tool: table.use_experimental_streamable_shell_tool,
                 },
                 include_view_image_tool: table.include_view_image_tool,
+                price: table.price.as_ref().and_then(|price| PriceSettings::from_table(price.get_ref())),
             })
         };
         file.content.models.iter().map(setting)
@@ -120,10 +182,20 @@ impl FormSettings {
 }
 
 impl Config {
+    /// Returns the table with the longest name that `model` begins with.
+    fn model_setting(&self, model: &str) -> Option<&ModelSetting> {
+        let own = self.models.iter().map(|table| &table.value).filter(|table| model.starts_with(&table.name));
+        own.max_by_key(|table| table.name.len())
+    }
+
+    /// Returns the prices of `model`, if the configuration has them.
+    pub fn prices(&self, model: &str) -> Option<PriceSettings> {
+        self.model_setting(model).and_then(|table| table.price)
+    }
+
     /// Returns the forms for `model`: from the table with the longest matching name, else from `[tools]`.
     pub fn tool_forms(&self, model: &str) -> ToolForms {
-        let own = self.models.iter().map(|table| &table.value).filter(|table| model.starts_with(&table.name));
-        let own = own.max_by_key(|table| table.name.len());
+        let own = self.model_setting(model);
         let settings = own.map(|table| table.settings).unwrap_or_default();
         let all = FormSettings {
             shell_type: self.tools.shell_type.value,

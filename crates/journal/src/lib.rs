@@ -38,4 +38,4 @@ pub use timeline::{
     EventTime, JournalEnding, MAX_TIMELINE_LINES, SessionTimeline, TimelineAnswer, TimelineAttempt,
     TimelineCall, TimelineDecision, TimelineEvent, TimelineEventKind, TimelineQuestion, TimelineVerdict,
 };
-pub use timestamp::parse_millis;
+pub use timestamp::{current_timestamp, parse_millis};

@@ -74,6 +74,12 @@ impl UtcTimestamp {
     }
 }
 
+/// Returns the current time as a journal timestamp, such as `2026-11-16T21:36:02.123Z`.
+#[must_use]
+pub fn current_timestamp() -> String {
+    UtcTimestamp::now().to_rfc3339()
+}
+
 /// Parses a journal timestamp, such as `2026-11-16T21:36:02.123Z`, into milliseconds since 1970; `None` for other
 /// formats.
 #[must_use]

@@ -195,7 +195,7 @@ impl SubagentSessions {
             }),
             new_id: SessionId::new(),
             resume,
-            limits: self.limits,
+            limits: self.limits.clone(),
             instructions: Some(agent_instructions(self.instructions.as_deref(), role.as_deref())),
             observer: Arc::clone(&last_message) as Arc<dyn SessionObserver>,
             prompter: None,

@@ -39,6 +39,8 @@ class Model(TypedDict, total=False):
     """Size of the context window in tokens (200000)."""
     max_turns: int
     """Maximum number of requests to the model in one turn (500)."""
+    max_tokens: int
+    """Maximum number of input and output tokens of all requests (no limit)."""
 
 
 class Start(TypedDict, total=False):
@@ -164,7 +166,8 @@ class Client:
         cwd: working directory, relative to the server's, which is the default.
         sandbox: sandbox mode of commands: "read-only", "workspace-write", "external" or "danger-full-access".
         approval: approval policy: "untrusted", "on-failure", "on-request", "never", "auto" or "disabled".
-        model: dict with members of `Model`: `name`, `wire`, `base_url`, `script`, `context` and `max_turns`.
+        model: dict with members of `Model`: `name`, `wire`, `base_url`, `script`, `context`,
+            `max_turns` and `max_tokens`.
             Without a model the session has only tools.
         mcp_servers: additional MCP servers by name, with the keys that the configuration uses (docs/mcp.md).
         instructions: instructions for the model, in addition to those of Toolgate and of the project.

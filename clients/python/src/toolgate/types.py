@@ -112,7 +112,7 @@ class ListedSession:
     calls: int
 
 
-Ended = Literal["done", "cut_short", "interrupted", "max_turns", "failed", "steered"]
+Ended = Literal["done", "cut_short", "interrupted", "max_turns", "out_of_budget", "failed", "steered"]
 
 
 @dataclass(frozen=True)

@@ -172,6 +172,7 @@ impl Subagent {
             Ok(TurnEnd::CutShort { why }) => {
                 AgentStatus::Errored(format!("its provider cut it short: {why}"))
             }
+            Ok(TurnEnd::OutOfBudget { why }) => AgentStatus::Errored(why),
             Ok(TurnEnd::OutOfRounds) => AgentStatus::Errored("it took as many requests as it may".to_owned()),
             Err(fault) => AgentStatus::Errored(fault.to_string()),
         });

@@ -6,7 +6,7 @@ use agent::TurnLimits;
 use clap::Args;
 use session::choose_model::ModelLocation;
 
-use super::{PipeWire, WorkspaceArgs};
+use super::{BudgetArgs, PipeWire, WorkspaceArgs};
 
 /// Let a model work here: it calls tools; you watch, approve and interrupt
 ///
@@ -16,15 +16,16 @@ use super::{PipeWire, WorkspaceArgs};
 /// session is recorded in a journal, and --resume continues it.
 ///
 /// Exit status: 0 the model is done; 1 it could not continue; 2 the command line or the
-/// configuration is wrong; 3 the limit of --max-turns was reached; 130 interrupted; 143 after
-/// SIGTERM or SIGHUP.
+/// configuration is wrong; 3 a limit was reached (--max-turns, --max-time, --max-tokens,
+/// --max-cost); 130 interrupted; 143 after SIGTERM or SIGHUP. After 3, 130 and 143, --resume
+/// continues the session.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
 Examples:
   toolgate run 'fix the failing test'
   toolgate run --model claude-sonnet-4-5 'what does src/lib.rs do?'
   toolgate run --base-url http://127.0.0.1:8080/v1 --wire chat --model m 'hi'
-  toolgate run --json --approval never 'update the changelog' > events.jsonl
+  toolgate run --json --approval never --max-time 10m 'update the changelog'
   toolgate run --resume last 'go on'
 
 docs/run.md describes the events of --json, and the keys and commands during a run.")]
@@ -48,6 +49,8 @@ pub(crate) struct RunArgs {
     pub(crate) resume: Option<String>,
     #[command(flatten)]
     pub(crate) place: WorkspaceArgs,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
 }
 
 /// Endpoint and limits of the model.

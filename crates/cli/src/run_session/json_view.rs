@@ -12,7 +12,8 @@ use server::pipe::event_line;
 pub(super) struct JsonLines;
 
 impl JsonLines {
-    fn print_line(value: &Value) {
+    fn print_line(mut value: Value) {
+        value["at"] = json!(journal::current_timestamp());
         // A reader that has left does not stop the work or its journal.
         let _nobody_reads = terminal::print_text(&value.to_string());
     }
@@ -20,16 +21,18 @@ impl JsonLines {
 
 impl SessionView for JsonLines {
     fn on_session_start(&self, start: &SessionStart<'_>) {
-        Self::print_line(&json!({
+        Self::print_line(json!({
             "type": "session", "id": start.id, "journal": start.journal, "model": start.model,
             "resumed": start.resumed,
         }));
     }
 
     fn on_turn_end(&self, ended: &Result<TurnEnd, String>) {
-        Self::print_line(&match ended {
-            Ok(TurnEnd::CutShort { why }) => json!({"type": "end", "why": "cut_short", "detail": why}),
-            Ok(ended) => json!({"type": "end", "why": ended.as_str()}),
+        Self::print_line(match ended {
+            Ok(ended) => match ended.detail() {
+                Some(detail) => json!({"type": "end", "why": ended.as_str(), "detail": detail}),
+                None => json!({"type": "end", "why": ended.as_str()}),
+            },
             Err(fault) => json!({"type": "end", "why": "failed", "detail": fault}),
         });
     }
@@ -37,7 +40,7 @@ impl SessionView for JsonLines {
 
 impl SessionObserver for JsonLines {
     fn on_session_event(&self, seen: SessionEvent<'_>) {
-        Self::print_line(&match seen {
+        Self::print_line(match seen {
             SessionEvent::RequestSent { round, bytes } => {
                 json!({"type": "request", "number": round, "bytes": bytes})
             }
@@ -92,7 +95,7 @@ impl CallObserver for JsonLines {
             !matches!(event, CallEvent::Queued { .. } | CallEvent::Notice(ToolNotice::Output { .. }));
         if let Some(mut line) = event_line(call, event).filter(|_| is_reported) {
             line["type"] = json!("event");
-            Self::print_line(&line);
+            Self::print_line(line);
         }
     }
 

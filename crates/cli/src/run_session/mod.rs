@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use agent::{SessionObserver, TurnEnd, UserPrompter};
+use agent::{SessionObserver, TurnEnd, TurnLimits, UserPrompter};
 use parking_lot::Mutex;
 use runtime::mcp::McpClientDeps;
 use runtime::{Approver, CallObserver, OutputImage, SandboxPolicy};
@@ -129,6 +129,7 @@ struct SessionRun<'a> {
 struct PreparedSession {
     composed: ComposedTools,
     chosen: ChosenModel,
+    limits: TurnLimits,
     earlier: Option<EarlierSession>,
     cwd: PathBuf,
 }
@@ -136,7 +137,7 @@ struct PreparedSession {
 impl SessionRun<'_> {
     fn run_to_end(self, prompt: Option<String>, images: Vec<OutputImage>) -> Result<ReplEnd, OperationFault> {
         let Some(prepared) = self.prepare()? else { return Ok(ReplEnd::Exit(ExitCode::from(INTERRUPTED))) };
-        let PreparedSession { composed, chosen, earlier, cwd } = prepared;
+        let PreparedSession { composed, chosen, limits, earlier, cwd } = prepared;
         let Self { args, inputs, view, .. } = self;
         let (name, dirs) = (chosen.name.clone(), inputs.dirs.clone());
         let processes = Arc::<runtime::SharedProcesses>::default();
@@ -146,12 +147,13 @@ impl SessionRun<'_> {
         if let Some(approver) = &inputs.approver {
             composed = composed.with_approver(Arc::clone(approver));
         }
-        let subagents = args.agents.then(|| build_subagents(args, inputs, &chosen, &processes));
+        let subagents = args.agents.then(|| build_subagents(args, inputs, (&chosen, &limits), &processes));
         let screen = SessionScreen::new(view, inputs);
+        let context = limits.context;
         crate::commands::block_on(async {
             let spec = SessionSpec {
                 resume: earlier.as_ref().map(|earlier| earlier.id.as_str().to_owned()),
-                limits: args.model.limits(),
+                limits,
                 observer: Arc::clone(&screen.view) as Arc<dyn SessionObserver>,
                 prompter: screen.prompter(),
                 mcp_deps: McpClientDeps {
@@ -172,7 +174,7 @@ impl SessionRun<'_> {
                 model: &name,
                 resumed: assembled.resumed,
                 rights: describe_rights(&assembled.toolgate),
-                context: args.model.limits().context,
+                context,
                 last_exchange: earlier.as_ref().and_then(|earlier| earlier.last_exchange.as_ref()),
                 other_directory: earlier.as_ref().and_then(|earlier| earlier.other_directory(&cwd)),
             });
@@ -197,7 +199,7 @@ impl SessionRun<'_> {
                 None => return Ok(None),
             }
         }
-        let composed = compose_in_dirs(&args.place, dirs.clone(), |loaded| *loaded = config)?;
+        let composed = compose_in_dirs(&args.place, dirs.clone(), |loaded| *loaded = config.clone())?;
         let chosen = match &self.inputs.chosen {
             Some(chosen) => chosen.clone(),
             None => {
@@ -206,7 +208,9 @@ impl SessionRun<'_> {
                 choose_model::choose_model(&location, composed.model_name())?
             }
         };
-        Ok(Some(PreparedSession { composed, chosen, earlier, cwd }))
+        let budget = args.budget.to_budget(&config, &chosen.name)?;
+        let limits = TurnLimits { budget, ..args.model.limits() };
+        Ok(Some(PreparedSession { composed, chosen, limits, earlier, cwd }))
     }
 }
 
@@ -325,14 +329,14 @@ fn choose_view(to_programs: bool) -> Arc<dyn SessionView> {
 fn build_subagents(
     args: &RunArgs,
     inputs: &RunInputs,
-    chosen: &ChosenModel,
+    (chosen, limits): (&ChosenModel, &TurnLimits),
     processes: &runtime::SharedProcesses,
 ) -> Arc<SubagentSessions> {
     Arc::new(SubagentSessions {
         place: args.place.clone(),
         dirs: inputs.dirs.clone(),
         chosen: chosen.clone(),
-        limits: args.model.limits(),
+        limits: limits.clone(),
         instructions: None,
         approver: inputs.approver.clone(),
         allowed_tools: None,

@@ -18,8 +18,8 @@ use crate::terminal_approver::TerminalApprover;
 use config::OperationFault;
 use config::UserDirs;
 
-/// The exit status after the maximum number of requests.
-const OUT_OF_ROUNDS_STATUS: u8 = 3;
+/// The exit status after the maximum number of requests, or at the end of the budget.
+const OUT_OF_BUDGET_STATUS: u8 = 3;
 /// Interval of the view's ticks.
 const TICK_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -134,6 +134,6 @@ fn exit_code(ended: &TurnEnd) -> ExitCode {
         TurnEnd::Done => ExitCode::SUCCESS,
         TurnEnd::CutShort { .. } => ExitCode::FAILURE,
         TurnEnd::Interrupted => ExitCode::from(INTERRUPTED),
-        TurnEnd::OutOfRounds => ExitCode::from(OUT_OF_ROUNDS_STATUS),
+        TurnEnd::OutOfRounds | TurnEnd::OutOfBudget { .. } => ExitCode::from(OUT_OF_BUDGET_STATUS),
     }
 }

@@ -326,6 +326,7 @@ impl SessionView for TerminalView {
             Ok(TurnEnd::OutOfRounds) => {
                 "stopped: that was the last request it may make (--max-turns)".to_owned()
             }
+            Ok(TurnEnd::OutOfBudget { why }) => format!("stopped: {why}"),
             // The caller reports it as a fault.
             Err(_) => return,
         };

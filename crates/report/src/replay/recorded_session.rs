@@ -105,7 +105,6 @@ fn remove_empty_parents(root: &Path, diff: &str) {
     for file in added_files(diff) {
         let parents = Path::new(file).ancestors().skip(1).take_while(|parent| !parent.as_os_str().is_empty());
         for parent in parents {
-            #[expect(clippy::disallowed_methods, reason = "our own copy of the workspace")]
             if std::fs::remove_dir(root.join(parent)).is_err() {
                 break;
             }

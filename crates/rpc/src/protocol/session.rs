@@ -101,6 +101,10 @@ pub struct ModelSelection {
     /// Maximum number of model requests in a turn (default 500).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
+    /// Maximum number of input and output tokens of all requests, until the server closes the session (default: no
+    /// limit).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
 }
 
 /// Starts a session. Absent members default to the user's configuration.
@@ -221,6 +225,8 @@ pub enum PromptOutcome {
     Interrupted,
     /// The turn reached its limit of model requests.
     MaxTurns,
+    /// The session used up its tokens.
+    OutOfBudget,
     /// The turn failed.
     Failed,
     /// The prompt was added to a running turn.

@@ -132,6 +132,7 @@ fn stop_reason(ended: &TurnEnd) -> StopReason {
         TurnEnd::Done => StopReason::EndTurn,
         TurnEnd::Interrupted => StopReason::Cancelled,
         TurnEnd::OutOfRounds => StopReason::MaxTurnRequests,
+        TurnEnd::OutOfBudget { .. } => StopReason::MaxTokens,
         // The words of three providers. Any other reason means that the response was cut off.
         TurnEnd::CutShort { why } => match why.as_str() {
             "refusal" | "content_filter" => StopReason::Refusal,

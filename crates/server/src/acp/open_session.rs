@@ -63,7 +63,7 @@ fn open_session(
     let session_id = id.as_str().to_owned();
     let chosen = choose_model::choose_model(&server.settings.model, composed.model_name())
         .map_err(|fault| to_rpc_fault(&fault))?;
-    let limits = server.settings.limits;
+    let limits = server.settings.limits.clone();
     let (patch_preview, cwd) = (Arc::<PatchPreview>::default(), composed.cwd().to_owned());
     let updates = Arc::new(EditorUpdates::new(peer, (&session_id, &cwd), limits.context, &patch_preview));
     let modes = Arc::new(SessionModeHook::new(composed.sandbox_name(), composed.approval_name()));

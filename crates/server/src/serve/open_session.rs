@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agent::{SessionObserver, TurnLimits, UserPrompter};
+use agent::{RunBudget, SessionObserver, TurnLimits, UserPrompter};
 use clap::ValueEnum;
 use journal::{SessionId, SessionSettings, SessionTimeline};
 use parking_lot::Mutex;
@@ -310,5 +310,6 @@ fn turn_limits(model: Option<&p::ModelSelection>) -> TurnLimits {
     let built_in = TurnLimits::default();
     let rounds = model.and_then(|model| model.max_turns).and_then(|rounds| usize::try_from(rounds).ok());
     let context = model.and_then(|model| model.context).unwrap_or(built_in.context);
-    TurnLimits { rounds: rounds.unwrap_or(built_in.rounds).max(1), context, ..built_in }
+    let budget = Arc::new(RunBudget::new(model.and_then(|model| model.max_tokens), None, None));
+    TurnLimits { rounds: rounds.unwrap_or(built_in.rounds).max(1), context, budget, ..built_in }
 }

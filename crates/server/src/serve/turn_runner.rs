@@ -155,6 +155,7 @@ impl TurnDriver {
             Ok(agent::TurnEnd::CutShort { why }) => (p::PromptOutcome::CutShort, Some(why.clone())),
             Ok(agent::TurnEnd::Interrupted) => (p::PromptOutcome::Interrupted, None),
             Ok(agent::TurnEnd::OutOfRounds) => (p::PromptOutcome::MaxTurns, None),
+            Ok(agent::TurnEnd::OutOfBudget { why }) => (p::PromptOutcome::OutOfBudget, Some(why.clone())),
             Err(fault) => (p::PromptOutcome::Failed, Some(fault.to_string())),
         };
         let turn_id = self.session.handle().turn_id();
