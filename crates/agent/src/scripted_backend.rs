@@ -2,7 +2,8 @@
 //!
 //! A script has one turn a line, as JSON: `{"items": [{"type": "message", "text": "hi"}, {"type": "function_call",
 //! "name": "exec_command", "arguments": {"cmd": "true"}}, {"type": "custom_tool_call", "name": "apply_patch",
-//! "input": "…"}, {"type": "local_shell_call", "action": {"command": ["ls"]}}]}`. A turn can wait first (`delay_ms`),
+//! "input": "…"}, {"type": "local_shell_call", "action": {"command": ["ls"]}}]}`. A function call can have a
+//! `namespace`, such as `mcp__toolgate` in Codex. A turn can wait first (`delay_ms`),
 //! break off (`break_after`) or end silently (`end_after`) after a number of events, or be a refusal (`{"status":
 //! 429, "retry_after": "1"}`). A turn with `when` answers only requests that contain these words, so several
 //! conversations can share a script.
@@ -50,7 +51,7 @@ pub struct ScriptedTurn {
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 enum ScriptedItem {
     Message { text: String },
-    FunctionCall { name: String, arguments: Value },
+    FunctionCall { name: String, namespace: Option<String>, arguments: Value },
     CustomToolCall { name: String, input: String },
     LocalShellCall { action: Map<String, Value> },
 }
@@ -84,21 +85,24 @@ impl ScriptedTurn {
 
     /// Returns its lines; `number` is the number of the turn and part of the call ids.
     fn mock_outputs(&self, number: usize) -> Vec<MockOutput> {
-        let call = |at: usize, name: &str, payload: ToolPayload| {
-            MockOutput::Call(ToolCall {
-                id: format!("call_{number:04}_{at:02}").into(),
-                name: name.to_owned(),
-                payload,
-            })
+        let tool_call = |at: usize, name: &str, payload: ToolPayload| ToolCall {
+            id: format!("call_{number:04}_{at:02}").into(),
+            name: name.to_owned(),
+            payload,
         };
+        let call = |at: usize, name: &str, payload| MockOutput::Call(tool_call(at, name, payload));
         let line = |(at, said): (usize, &ScriptedItem)| match said {
             ScriptedItem::Message { text } => MockOutput::Text(text.clone()),
-            ScriptedItem::FunctionCall { name, arguments } => {
+            ScriptedItem::FunctionCall { name, namespace, arguments } => {
                 let arguments = match arguments {
                     Value::String(text) => text.clone(),
                     other => other.to_string(),
                 };
-                call(at, name, ToolPayload::Function { arguments })
+                let call = tool_call(at, name, ToolPayload::Function { arguments });
+                match namespace.clone() {
+                    Some(namespace) => MockOutput::NamespacedCall { namespace, call },
+                    None => MockOutput::Call(call),
+                }
             }
             ScriptedItem::CustomToolCall { name, input } => {
                 call(at, name, ToolPayload::Custom { input: input.clone() })

@@ -8,8 +8,7 @@
     reason = "a benchmark runs peers, prints, and may unwrap"
 )]
 
-#[path = "../tests/clients/model.rs"]
-mod model;
+mod scripted_model;
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
@@ -47,7 +46,8 @@ fn through_codex() {
         json!({"type": "function_call", "id": format!("fc_{number}"), "call_id": format!("c{number}"),
             "namespace": "mcp__t", "name": "update_plan", "arguments": arguments})
     });
-    let model = model::ScriptedModel::start(calls.chain([model::message_item("over")]).collect());
+    let model =
+        scripted_model::ScriptedModel::start(calls.chain([scripted_model::message_item("over")]).collect());
     let provider = format!(
         "model_providers.fake={{name=\"fake\",base_url=\"http://{}/v1\",wire_api=\"responses\",env_key=\"FAKE_KEY\"}}",
         model.address()

@@ -20,7 +20,7 @@ pub(crate) use self::log::{LogArgs, LogCommand, LogVerifyArgs, StatsArgs};
 pub(crate) use self::mcp::{ApproveArgs, McpArgs};
 pub(crate) use self::mcp_servers::{
     McpAddArgs, McpGetArgs, McpListArgs, McpLoginArgs, McpLogoutArgs, McpRemoveArgs, McpServerCommand,
-    McpTestArgs,
+    McpSetupArgs, McpTestArgs, SetupAgent,
 };
 pub(crate) use self::patch::{DiffArgs, PatchArgs, PatchFormat};
 pub(crate) use self::run::{DemoArgs, ModelArgs, ReplayArgs, RunArgs, ScriptServerArgs};

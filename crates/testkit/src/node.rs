@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 use crate::install::{install_once, new_command, run_or_panic};
 
 const PACKAGES: &str = include_str!("../node-packages.json");
-const CODEX: &str = r#"{"private": true, "dependencies": {"@openai/codex": "0.166.0"}}"#;
+const CODEX: &str = r#"{"private": true, "dependencies": {"@openai/codex": "0.169.0"}}"#;
+const CLAUDE_CODE: &str = r#"{"private": true, "dependencies": {"@anthropic-ai/claude-code": "2.1.327"}}"#;
 
 /// The message for a machine without npm.
 const NPM_REQUIREMENT: &str = "tests with real MCP programs need `npm` (10 or newer) and a package registry that it finds: \
@@ -51,6 +52,14 @@ fn install_packages() -> PathBuf {
 /// If it cannot be installed.
 pub fn codex_script() -> PathBuf {
     npm_install("test-codex", CODEX).join("node_modules/@openai/codex/bin/codex.js")
+}
+
+/// Returns the program of Claude Code, which is large too.
+///
+/// # Panics
+/// If it cannot be installed.
+pub fn claude_code_program() -> PathBuf {
+    npm_install("test-claude-code", CLAUDE_CODE).join("node_modules/.bin/claude")
 }
 
 #[expect(clippy::disallowed_methods, reason = "tests install below the target folder")]

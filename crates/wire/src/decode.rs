@@ -14,7 +14,7 @@ mod local_shell;
 mod object_scanner;
 mod partial_call;
 mod response_boundary;
-mod responses;
+pub(crate) mod responses;
 
 use std::fmt;
 

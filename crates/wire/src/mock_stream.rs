@@ -1,8 +1,11 @@
 //! Writes mock model responses, streamed or whole, for scripted models: in tests, in the demo, and behind a URL.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 use tool::{ToolCall, ToolPayload};
 
+use crate::decode::responses::flat_name;
 use crate::dialect::with_sorted_keys;
 use crate::write::call_fields::{arguments_object, arguments_text};
 use crate::{Dialect, TokenUsage};
@@ -17,6 +20,13 @@ pub enum MockOutput {
     Text(String),
     /// A call.
     Call(ToolCall),
+    /// A call of a tool in a namespace, as Codex declares the tools of MCP servers.
+    NamespacedCall {
+        /// The namespace, such as `mcp__files`.
+        namespace: String,
+        /// The call; its name is the tool's name in the namespace.
+        call: ToolCall,
+    },
 }
 
 impl Dialect {
@@ -34,14 +44,14 @@ impl Dialect {
 impl Dialect {
     /// Returns the response as a whole, for requests that do not stream.
     pub fn mock_response(self, id: &str, outputs: &[MockOutput], usage: TokenUsage) -> Value {
-        let calls = outputs.iter().any(|line| matches!(line, MockOutput::Call(_)));
+        let calls = outputs.iter().any(|line| line.as_call().is_some());
         let text: String = outputs.iter().filter_map(MockOutput::as_text).collect();
         let last = self.mock_stream(id, outputs, usage).pop().unwrap_or_default();
         with_sorted_keys(match self {
             Self::Responses => last["response"].clone(),
             Self::Chat => {
                 let calls_made: Vec<Value> = outputs.iter().filter_map(MockOutput::as_call).map(|call| {
-                    json!({"id": call.id.as_str(), "type": "function", "function": {"name": call.name, "arguments": arguments_text(call)}})
+                    json!({"id": call.id.as_str(), "type": "function", "function": {"name": call.name, "arguments": arguments_text(&call)}})
                 }).collect();
                 let mut message = json!({"role": "assistant", "content": text});
                 if calls {
@@ -52,10 +62,10 @@ impl Dialect {
                     "choices": [{"index": 0, "message": message, "finish_reason": why}]})
             }
             Self::Anthropic => {
-                let block = |line: &MockOutput| match line {
-                    MockOutput::Text(text) => json!({"type": "text", "text": text}),
-                    MockOutput::Call(call) => {
-                        json!({"type": "tool_use", "id": call.id.as_str(), "name": call.name, "input": arguments_object(call)})
+                let block = |line: &MockOutput| match line.as_call() {
+                    None => json!({"type": "text", "text": line.as_text()}),
+                    Some(call) => {
+                        json!({"type": "tool_use", "id": call.id.as_str(), "name": call.name, "input": arguments_object(&call)})
                     }
                 };
                 let blocks: Vec<Value> = outputs.iter().map(block).collect();
@@ -71,14 +81,18 @@ impl MockOutput {
     fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
-            Self::Call(_) => None,
+            Self::Call(_) | Self::NamespacedCall { .. } => None,
         }
     }
 
-    fn as_call(&self) -> Option<&ToolCall> {
+    /// Returns the call with its name as APIs without namespaces write it.
+    fn as_call(&self) -> Option<Cow<'_, ToolCall>> {
         match self {
             Self::Text(_) => None,
-            Self::Call(call) => Some(call),
+            Self::Call(call) => Some(Cow::Borrowed(call)),
+            Self::NamespacedCall { namespace, call } => {
+                Some(Cow::Owned(ToolCall { name: flat_name(namespace, &call.name), ..call.clone() }))
+            }
         }
     }
 }
@@ -125,12 +139,13 @@ fn responses_events(id: &str, outputs: &[MockOutput], usage: TokenUsage) -> Vec<
 }
 
 fn responses_item(id: &str, line: &MockOutput) -> Value {
-    let call = match line {
+    let (call, namespace) = match line {
         MockOutput::Text(text) => {
             return json!({"type": "message", "id": format!("msg_{id}"), "role": "assistant", "status": "completed",
                 "content": [{"type": "output_text", "text": text, "annotations": []}]});
         }
-        MockOutput::Call(call) => call,
+        MockOutput::Call(call) => (call, None),
+        MockOutput::NamespacedCall { namespace, call } => (call, Some(namespace)),
     };
     let (kind, field, text) = match &call.payload {
         ToolPayload::LocalShell(shell) => {
@@ -144,6 +159,9 @@ fn responses_item(id: &str, line: &MockOutput) -> Value {
     };
     let mut item = json!({"type": kind, "id": format!("fc_{id}"), "call_id": call.id.as_str(), "name": call.name, "status": "completed"});
     item[field] = json!(text);
+    if let Some(namespace) = namespace {
+        item["namespace"] = json!(namespace);
+    }
     item
 }
 
@@ -153,13 +171,14 @@ fn chat_events(id: &str, outputs: &[MockOutput], usage: TokenUsage) -> Vec<Value
     let mut events = vec![delta(json!({"role": "assistant", "content": ""}))];
     let mut calls = 0;
     for line in outputs {
-        match line {
-            MockOutput::Text(text) => {
+        match line.as_call() {
+            None => {
+                let text = line.as_text().unwrap_or_default();
                 events
                     .extend(split_at_words(text).into_iter().map(|piece| delta(json!({ "content": piece }))));
             }
-            MockOutput::Call(call) => {
-                let function = json!({"name": call.name, "arguments": arguments_text(call)});
+            Some(call) => {
+                let function = json!({"name": call.name, "arguments": arguments_text(&call)});
                 let call =
                     json!({"index": calls, "id": call.id.as_str(), "type": "function", "function": function});
                 events.push(delta(json!({ "tool_calls": [call] })));
@@ -185,16 +204,16 @@ fn anthropic_events(id: &str, outputs: &[MockOutput], usage: TokenUsage) -> Vec<
         "usage": {"input_tokens": fresh, "cache_read_input_tokens": usage.cached, "output_tokens": 1}});
     let mut events = vec![json!({"type": "message_start", "message": start})];
     for (at, line) in outputs.iter().enumerate() {
-        let (block, deltas): (Value, Vec<Value>) = match line {
-            MockOutput::Text(text) => {
-                let deltas = split_at_words(text)
+        let (block, deltas): (Value, Vec<Value>) = match line.as_call() {
+            None => {
+                let deltas = split_at_words(line.as_text().unwrap_or_default())
                     .into_iter()
                     .map(|piece| json!({"type": "text_delta", "text": piece}));
                 (json!({"type": "text", "text": ""}), deltas.collect())
             }
-            MockOutput::Call(call) => {
+            Some(call) => {
                 let input =
-                    json!({"type": "input_json_delta", "partial_json": arguments_object(call).to_string()});
+                    json!({"type": "input_json_delta", "partial_json": arguments_object(&call).to_string()});
                 let block =
                     json!({"type": "tool_use", "id": call.id.as_str(), "name": call.name, "input": {}});
                 (block, vec![input])
@@ -206,7 +225,7 @@ fn anthropic_events(id: &str, outputs: &[MockOutput], usage: TokenUsage) -> Vec<
             .extend(deltas.map(|delta| json!({"type": "content_block_delta", "index": at, "delta": delta})));
         events.push(json!({"type": "content_block_stop", "index": at}));
     }
-    let calls = outputs.iter().any(|line| matches!(line, MockOutput::Call(_)));
+    let calls = outputs.iter().any(|line| line.as_call().is_some());
     let why = if calls { "tool_use" } else { "end_turn" };
     events.push(json!({"type": "message_delta", "delta": {"stop_reason": why}, "usage": {"output_tokens": usage.output}}));
     events.push(json!({"type": "message_stop"}));
@@ -229,6 +248,10 @@ mod tests {
             MockOutput::Call(ToolCall::function("c1", "read_file", r#"{"path":"a"}"#)),
             MockOutput::Call(ToolCall { id: "c2".into(), name: "apply_patch".to_owned(), payload: patch }),
             MockOutput::Call(ToolCall { id: "c3".into(), name: "local_shell".to_owned(), payload: shell }),
+            MockOutput::NamespacedCall {
+                namespace: "mcp__files".to_owned(),
+                call: ToolCall::function("c4", "read", "{}"),
+            },
         ];
         let usage = TokenUsage { input: 9, cached: 4, output: 3, reasoning: 0 };
         for dialect in Dialect::ALL {
@@ -248,7 +271,12 @@ mod tests {
                 turn.calls().map(|call| (call.id.as_str(), call.name.as_str())).collect();
             assert_eq!(
                 calls,
-                [("c1", "read_file"), ("c2", "apply_patch"), ("c3", "local_shell")],
+                [
+                    ("c1", "read_file"),
+                    ("c2", "apply_patch"),
+                    ("c3", "local_shell"),
+                    ("c4", "mcp__files__read")
+                ],
                 "{dialect}"
             );
             // The whole response gives equal results.
@@ -261,7 +289,11 @@ mod tests {
                     |reading| if let ParsedCall::Call(call) = reading { Some(call.name) } else { None },
                 )
                 .collect();
-            assert_eq!(read, ["read_file", "apply_patch", "local_shell"], "{dialect}: {whole}");
+            assert_eq!(
+                read,
+                ["read_file", "apply_patch", "local_shell", "mcp__files__read"],
+                "{dialect}: {whole}"
+            );
             assert!(whole.to_string().contains(text), "{dialect}: {whole}");
         }
     }

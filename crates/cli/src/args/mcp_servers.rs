@@ -1,6 +1,8 @@
 //! Command-line arguments of the subcommands that manage MCP servers (`toolgate mcp list`, `add`, `test` …).
 
-use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::WorkspaceArgs;
 use config::{NetworkMode, SandboxMode};
@@ -15,6 +17,7 @@ pub(crate) enum McpServerCommand {
     Test(McpTestArgs),
     Login(McpLoginArgs),
     Logout(McpLogoutArgs),
+    Setup(McpSetupArgs),
 }
 
 /// Log in to a server behind a URL
@@ -127,4 +130,99 @@ pub(crate) struct McpTestArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) place: WorkspaceArgs,
+}
+
+/// Put Toolgate under another agent: write the agent's settings
+///
+/// Shows the change of each file first, and asks. Afterwards the agent uses Toolgate's tools, its
+/// own shell and edit tools are off where it allows that, and only Toolgate asks for approval.
+/// docs/mcp-server.md says for each agent what was tested.
+///
+/// Claude Code, Cursor and VS Code are set up for the project in the working directory, and the
+/// first two for all your projects with --user. Codex, Zed and goose have one file for you.
+///
+/// Exit status: 0 it is set up; 1 you said no, or a file cannot be changed; 2 the command line is
+/// wrong, or there is no terminal to ask at.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate mcp setup codex
+  toolgate mcp setup claude --dry-run
+  toolgate mcp setup claude --undo
+  toolgate mcp setup goose --yes --sandbox read-only")]
+pub(crate) struct McpSetupArgs {
+    /// Agent to set up
+    #[arg(value_enum)]
+    pub(crate) agent: SetupAgent,
+    /// Change your own settings, for all projects, instead of those of this project
+    #[arg(long)]
+    pub(crate) user: bool,
+    /// Leave the agent's own shell and edit tools on: they bypass Toolgate
+    #[arg(long)]
+    pub(crate) keep_own_tools: bool,
+    /// Sandbox mode of Toolgate's tools
+    #[arg(long, value_enum, value_name = "MODE", default_value = "workspace-write")]
+    pub(crate) sandbox: SetupSandbox,
+    /// Take the last setup of this agent back
+    #[arg(long)]
+    pub(crate) undo: bool,
+    /// Show the change, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Write without a question
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Directory of the project (default: the current one)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+/// An agent that can be set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SetupAgent {
+    /// Codex CLI
+    Codex,
+    /// Claude Code
+    Claude,
+    /// Cursor
+    Cursor,
+    /// Visual Studio Code
+    Vscode,
+    /// Zed
+    Zed,
+    /// goose
+    Goose,
+}
+
+impl SetupAgent {
+    /// Returns its name on the command line.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Codex => "codex",
+            Self::Claude => "claude",
+            Self::Cursor => "cursor",
+            Self::Vscode => "vscode",
+            Self::Zed => "zed",
+            Self::Goose => "goose",
+        }
+    }
+}
+
+/// The sandbox mode that another agent's tools get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SetupSandbox {
+    /// Tools read below the project, and commands write only to a private /tmp
+    ReadOnly,
+    /// Tools write below the project too
+    WorkspaceWrite,
+}
+
+impl SetupSandbox {
+    /// Returns its name on the command line.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::WorkspaceWrite => "workspace-write",
+        }
+    }
 }

@@ -1,11 +1,11 @@
-//! Tests of `toolgate mcp` with real clients: the official SDKs for Python and TypeScript, the inspector, and Codex.
+//! Tests of `toolgate mcp` with real clients: the official SDKs for Python and TypeScript, the inspector, Codex and Claude Code.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
     reason = "tests start real programs, and may unwrap"
 )]
 
-mod model;
+mod agents;
 
 use std::path::Path;
 use std::process::Command;
@@ -72,40 +72,4 @@ fn inspector_calls_a_tool_in_both_eras() {
         let told = of_node(&[&launcher], &words, home.path());
         assert!(told.contains("1| one"), "{era}: {told}");
     }
-}
-
-#[test]
-fn codex_with_a_scripted_model() {
-    let (w, home) = desk();
-    // Codex does not store its files below /tmp.
-    let kept = testkit::visible_tempdir();
-    let call = json!({
-        "type": "function_call", "id": "fc_1", "call_id": "c1", "namespace": "mcp__toolgate", "name": "read_file",
-        "arguments": json!({"path": "a.txt"}).to_string(),
-    });
-    let model = model::ScriptedModel::start(vec![call, model::message_item("that is all")]);
-    let provider = format!(
-        "model_providers.fake={{name=\"fake\",base_url=\"http://{}/v1\",wire_api=\"responses\",env_key=\"FAKE_KEY\"}}",
-        model.address()
-    );
-    let server = format!("mcp_servers.toolgate={{command={},args=[\"mcp\"]}}", json!(TOOLGATE));
-    let settings = ["model_provider=fake", "model=gpt-5", &provider, &server];
-    let ran = Command::new(node::node_binary())
-        .arg(node::codex_script())
-        .args(["exec", "--skip-git-repo-check", "--sandbox", "read-only", "--json"])
-        .args(settings.iter().flat_map(|setting| ["-c", setting]))
-        .arg("read it")
-        .current_dir(w.path())
-        .env("HOME", home.path())
-        .env("CODEX_HOME", kept.path())
-        .env("FAKE_KEY", "x")
-        .stdin(std::process::Stdio::null())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&ran.stdout);
-    assert!(ran.status.success(), "{said}\n{}", String::from_utf8_lossy(&ran.stderr));
-    let heard = model.request_bodies();
-    assert_eq!((heard.len(), model.turnarounds().len()), (2, 1), "{said}");
-    let answer = heard[1]["input"].as_array().unwrap().last().unwrap().to_string();
-    assert!(answer.contains("function_call_output") && answer.contains("1| one"), "{answer}");
 }

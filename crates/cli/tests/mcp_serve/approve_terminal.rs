@@ -145,7 +145,7 @@ fn first_answer_wins() {
     let form = server.next_message();
     let question = hear(&mut lines).unwrap();
     assert_eq!((&form["method"], &question["type"]), (&json!("elicitation/create"), &json!("question")));
-    server.answer(&form, &json!({ "action": "accept", "content": { "answer": "yes, once" } }));
+    server.answer(&form, &json!({ "action": "accept", "content": { "answer": "yes" } }));
     assert!(result_text(&server.next_message()["result"]).contains("done it"));
     assert_eq!(hear(&mut lines).unwrap(), json!({ "type": "settled", "id": question["id"] }));
     // The terminal answers first: the client's later answer has no effect.
@@ -158,7 +158,7 @@ fn first_answer_wins() {
     writeln!(stream, "{}", answer(&question["digest"], json!({ "no": { "note": "from the terminal" } })))
         .unwrap();
     assert_eq!(hear(&mut lines).unwrap()["type"], "settled");
-    server.answer(&form, &json!({ "action": "accept", "content": { "answer": "yes, once" } }));
+    server.answer(&form, &json!({ "action": "accept", "content": { "answer": "yes" } }));
     let said = std::iter::repeat_with(|| server.next_message()).find(|said| said["id"] == id).unwrap();
     assert!(result_text(&said["result"]).contains("from the terminal"), "{said}");
 }

@@ -17,7 +17,7 @@ fn form_answer(answer: &str) -> Value {
 #[test]
 fn a_client_that_shows_forms_is_asked_while_the_call_waits() {
     for (answer, runs, says) in [
-        (form_answer("yes, once"), true, "done it"),
+        (form_answer("yes"), true, "done it"),
         (form_answer("no"), false, "denied by the user"),
         // No person reads a question in a few milliseconds.
         (json!({ "action": "decline" }), false, "declined before anyone could read the question"),
@@ -55,8 +55,8 @@ fn truncated_form_cannot_be_approved() {
         "{asked}"
     );
     let answers = &params["requestedSchema"]["properties"]["answer"]["enum"];
-    assert_eq!(*answers, json!(["no", "no, and stop what else is asked"]));
-    server.answer(&asked, &form_answer("yes, once"));
+    assert_eq!(*answers, json!(["no", "no and stop everything"]));
+    server.answer(&asked, &form_answer("yes"));
     let result = server.next_message()["result"].clone();
     assert!(result_text(&result).contains("too long for the client's form"), "{result}");
     assert!(!world.work.path().join("payload").exists());
@@ -68,7 +68,7 @@ fn session_approval_is_asked_once() {
     let mut server = world.serve_initialized(&[], &json!({ "elicitation": { "form": {} } }));
     server.request("tools/call", &call());
     let asked = server.next_message();
-    server.answer(&asked, &form_answer("yes, and exactly this again until the server ends"));
+    server.answer(&asked, &form_answer("yes for exactly this until the server ends"));
     assert!(result_text(&server.next_message()["result"]).contains("done it"));
     assert!(result_text(&server.ask("tools/call", &call())["result"]).contains("done it"));
 }
@@ -105,7 +105,7 @@ fn call_stateless(server: &mut McpServerProcess, capabilities: &Value, more: &[(
 #[test]
 fn stateless_client_retries_with_the_answer() {
     let forms = json!({ "elicitation": {} });
-    for (answer, runs) in [("yes, once", true), ("no", false)] {
+    for (answer, runs) in [("yes", true), ("no", false)] {
         let world = McpFixture::new();
         let mut server = world.serve(&[]);
         let asked = call_stateless(&mut server, &forms, &[])["result"].clone();
@@ -133,17 +133,14 @@ fn stateless_answer_is_bound_to_its_question() {
     let mut server = world.serve(&[]);
     let forms = json!({ "elicitation": {} });
     for name in ["approval", "approval-1", "approval-"] {
-        let eager = call_stateless(
-            &mut server,
-            &forms,
-            &[("inputResponses", json!({ name: form_answer("yes, once") }))],
-        );
+        let eager =
+            call_stateless(&mut server, &forms, &[("inputResponses", json!({ name: form_answer("yes") }))]);
         assert_eq!(eager["result"]["resultType"], "input_required", "{eager}");
         // Only one question is open at a time, so this one is answered first.
         let request = eager["result"]["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
         let state = ("requestState", eager["result"]["requestState"].clone());
         let other = json!({ "command": "rm -rf y" });
-        let answers = ("inputResponses", json!({ request.as_str(): form_answer("yes, once") }));
+        let answers = ("inputResponses", json!({ request.as_str(): form_answer("yes") }));
         let forged = call_stateless(&mut server, &forms, &[state.clone(), answers, ("arguments", other)]);
         assert_eq!(forged["error"]["code"], -32602, "{forged}");
         let no = ("inputResponses", json!({ request.as_str(): form_answer("no") }));

@@ -14,14 +14,14 @@ const MAX_MESSAGE_BYTES: usize = 8000;
 /// Returns the label of a choice. All client revisions can show a list of plain strings.
 fn choice_label(choice: ApprovalChoice) -> Option<&'static str> {
     match choice {
-        ApprovalChoice::Once => Some("yes, once"),
-        ApprovalChoice::Session => Some("yes, and exactly this again until the server ends"),
-        ApprovalChoice::Always => Some("yes, always: save the rule"),
+        ApprovalChoice::Once => Some("yes"),
+        ApprovalChoice::Session => Some("yes for exactly this until the server ends"),
+        ApprovalChoice::Always => Some("always: save the rule"),
         ApprovalChoice::No => Some("no"),
         // One field only: a second one costs the person another step, and some clients do not send it when it is
         // empty. `toolgate approve` takes notes.
         ApprovalChoice::Note => None,
-        ApprovalChoice::Stop => Some("no, and stop what else is asked"),
+        ApprovalChoice::Stop => Some("no and stop everything"),
     }
 }
 
@@ -60,10 +60,11 @@ impl ApprovalForm {
     /// Returns the elicitation request for the client.
     pub(super) fn request(&self) -> ClientInput {
         let answers: Vec<&str> = self.offered.iter().copied().filter_map(choice_label).collect();
+        // With a default, a yes takes the Enter key alone: twice in Claude Code, once in Codex.
         let schema = json!({
             "type": "object",
             "properties": {
-                "answer": { "type": "string", "title": "May it?", "enum": answers },
+                "answer": { "type": "string", "title": "May it?", "enum": answers, "default": answers[0] },
             },
             "required": ["answer"],
         });
@@ -112,25 +113,25 @@ mod tests {
         };
         let accept = |answer: &str| json!({ "action": "accept", "content": { "answer": answer } });
         for (answer, expected) in [
-            ("yes, once", "approved"),
-            ("yes, and exactly this again until the server ends", "approved_for_session"),
+            ("yes", "approved"),
+            ("yes for exactly this until the server ends", "approved_for_session"),
             ("no", "denied"),
-            ("no, and stop what else is asked", "abort"),
-            ("yes", "denied"),
+            ("no and stop everything", "abort"),
+            ("maybe", "denied"),
             ("", "denied"),
-            ("yes, always: save the rule", "denied"),
+            ("always: save the rule", "denied"),
         ] {
             assert_eq!(said(&plain, accept(answer)), expected, "{answer}");
         }
-        assert_eq!(said(&ruled, accept("yes, always: save the rule")), "approved_with_rule");
+        assert_eq!(said(&ruled, accept("always: save the rule")), "approved_with_rule");
         for odd in [
             json!(null),
             json!({}),
             json!({ "action": "accept" }),
-            json!({ "action": "decline", "content": { "answer": "yes, once" } }),
-            json!({ "action": "cancel", "content": { "answer": "yes, once" } }),
-            json!({ "content": { "answer": "yes, once" } }),
-            json!({ "action": "accept", "content": { "answer": ["yes, once"] } }),
+            json!({ "action": "decline", "content": { "answer": "yes" } }),
+            json!({ "action": "cancel", "content": { "answer": "yes" } }),
+            json!({ "content": { "answer": "yes" } }),
+            json!({ "action": "accept", "content": { "answer": ["yes"] } }),
         ] {
             assert_eq!(said(&ruled, odd.clone()), "denied", "{odd}");
         }
@@ -144,6 +145,8 @@ mod tests {
         };
         insta::assert_snapshot!(message, @r#"
         Toolgate asks: may shell_command do this?
+        It would run this in `/w` by `/bin/bash -lc`:
+          │ cargo test
 
           why       `cargo test` may change something, and the approval policy is untrusted
           confined  workspace-write: writes below `/w` and its own /tmp; network: loopback
@@ -160,9 +163,6 @@ mod tests {
           │ cargo test --any-option
           │ cargo test ../any/path
           │ cargo test any other words
-
-        It would run this in `/w` by `/bin/bash -lc`:
-          │ cargo test
         "#);
         assert_eq!(schema["properties"]["answer"]["enum"].as_array().unwrap().len(), 5);
     }
@@ -195,10 +195,8 @@ mod tests {
         ");
         insta::assert_snapshot!(message.lines().last().unwrap(), @"… there is more of it, so it cannot be allowed here. `toolgate approve` in another terminal shows all of it, and takes the answer.");
         assert!(!message.contains("payload"));
-        assert_eq!(schema["properties"]["answer"]["enum"], json!(["no", "no, and stop what else is asked"]));
-        for yes in
-            ["yes, once", "yes, and exactly this again until the server ends", "yes, always: save the rule"]
-        {
+        assert_eq!(schema["properties"]["answer"]["enum"], json!(["no", "no and stop everything"]));
+        for yes in ["yes", "yes for exactly this until the server ends", "always: save the rule"] {
             let said = json!({ "action": "accept", "content": { "answer": yes } });
             let ReviewDecision::Denied { note } = form.decision(&question, &said) else { panic!("{yes}") };
             assert!(note.unwrap().contains("`toolgate approve`"));

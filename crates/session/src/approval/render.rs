@@ -16,6 +16,9 @@ use terminal::{FAINT, NAME};
 /// case.
 const MAX_LISTED_COMMANDS: usize = 20;
 
+/// Lines of a command that a form shows before its reasons.
+const MAX_LEADING_LINES: usize = 5;
+
 const TITLE: Style = AnsiColor::Yellow.on_default().bold();
 const DANGER: Style = AnsiColor::Red.on_default().bold();
 const PLAIN: Style = Style::new();
@@ -43,11 +46,18 @@ pub fn render_question(question: &ApprovalQuestion, size: ScreenSize, scope: Pro
     text_box.to_text()
 }
 
-/// Renders `question` in full without colours and keys, for a form that may be truncated. Reasons, grants and the
-/// model's justification come first, the command itself last.
+/// Renders `question` in full without colours and keys, for a form that may be truncated: Claude Code shows three
+/// lines of it. A short command follows the title. A longer one comes last, after reasons, grants and the model's
+/// justification.
 pub fn render_plain(question: &ApprovalQuestion, width: usize) -> String {
     let mut text_box = TextBox::new(width);
     render_title(&mut text_box, question);
+    let mut effects = TextBox::new(width);
+    render_effects(&mut effects, question);
+    let is_short = effects.height() <= MAX_LEADING_LINES;
+    if is_short {
+        text_box.append(&effects);
+    }
     text_box.push_blank();
     text_box.push_field("why", &question_reasons(question), PLAIN);
     render_limits(&mut text_box, question);
@@ -60,7 +70,10 @@ pub fn render_plain(question: &ApprovalQuestion, width: usize) -> String {
         text_box.push_quote(&proposal.rule.to_string(), |_| PLAIN);
         render_examples(&mut text_box, proposal);
     }
-    render_effects(&mut text_box, question);
+    if !is_short {
+        text_box.push_blank();
+        text_box.append(&effects);
+    }
     text_box.push_blank();
     render_warnings(&mut text_box, question, ScreenSize { width, height: usize::MAX });
     anstream::adapter::strip_str(&text_box.to_text()).to_string()

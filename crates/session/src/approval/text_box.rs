@@ -99,6 +99,13 @@ impl TextBox {
         self.escaped |= text.contains(is_invisible);
     }
 
+    /// Adds the lines of `other`, without a blank line at their beginning.
+    pub(super) fn append(&mut self, other: &Self) {
+        let blank = usize::from(other.lines.first().is_some_and(String::is_empty));
+        self.lines.extend_from_slice(&other.lines[blank..]);
+        self.escaped |= other.escaped;
+    }
+
     /// Reports whether any character had to be escaped.
     pub(super) fn has_escapes(&self) -> bool {
         self.escaped

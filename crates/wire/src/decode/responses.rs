@@ -301,7 +301,7 @@ pub(super) fn call_id(item: &Value) -> Option<&str> {
 }
 
 /// Joins a namespace and a tool name: `mcp__files` and `read` become `mcp__files__read`.
-fn flat_name(space: &str, name: &str) -> String {
+pub(crate) fn flat_name(space: &str, name: &str) -> String {
     let joint = if space.ends_with("__") { "" } else { "__" };
     format!("{space}{joint}{name}")
 }

@@ -2,6 +2,7 @@
 
 mod add_remove;
 mod login;
+mod setup;
 mod test;
 
 use std::fmt::Write;
@@ -24,6 +25,7 @@ pub(crate) fn run(command: &McpServerCommand) -> Result<ExitCode, OperationFault
         McpServerCommand::Test(args) => test::run(args),
         McpServerCommand::Login(args) => login::login(args),
         McpServerCommand::Logout(args) => login::logout(args),
+        McpServerCommand::Setup(args) => setup::run(args),
     }
 }
 

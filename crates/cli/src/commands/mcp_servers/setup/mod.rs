@@ -1,0 +1,152 @@
+//! `toolgate mcp setup`: writes the settings that put Toolgate under another agent, and takes them back.
+#![expect(clippy::disallowed_methods, reason = "the user names the agent whose settings are changed")]
+
+mod agent_files;
+mod edit_settings;
+mod edit_yaml;
+mod setup_record;
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use config::{OperationFault, UserDirs};
+use private_files::AtomicFile;
+use session::compose::working_directory;
+use similar::TextDiff;
+
+use self::agent_files::{AgentDirs, AgentFile, advice_for, files_for};
+use self::edit_settings::apply_settings;
+use self::setup_record::SetupRecord;
+use crate::args::{McpSetupArgs, WorkspaceArgs};
+use crate::terminal_approver::ask_key;
+
+/// A file before and after the change; `None` if it does not exist.
+struct SettingsChange {
+    path: PathBuf,
+    before: Option<String>,
+    after: Option<String>,
+}
+
+pub(crate) fn run(args: &McpSetupArgs) -> Result<ExitCode, OperationFault> {
+    let dirs = UserDirs::from_env()?;
+    let record = SetupRecord::locate(&dirs, args.agent)?;
+    let files = agent_files(args)?;
+    let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+    let changes = match args.undo {
+        true => record.undo_changes(&paths)?,
+        false => files.into_iter().map(change_of).collect::<Result<_, _>>()?,
+    };
+    let changes: Vec<SettingsChange> =
+        changes.into_iter().filter(|change| change.before != change.after).collect();
+    if changes.is_empty() {
+        terminal::print_stderr(if args.undo {
+            "there is nothing to take back"
+        } else {
+            "it is set up already"
+        });
+        return Ok(ExitCode::SUCCESS);
+    }
+    for change in &changes {
+        terminal::print_diff(&change.to_diff())?;
+    }
+    if args.dry_run || !is_confirmed(args)? {
+        terminal::print_stderr("nothing was changed");
+        return Ok(if args.dry_run { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    if args.undo {
+        write_all(&changes)?;
+        record.forget(&paths)?;
+        terminal::print_stderr("taken back");
+        return Ok(ExitCode::SUCCESS);
+    }
+    record.save(&changes)?;
+    write_all(&changes)?;
+    let agent = args.agent.as_str();
+    terminal::print_stderr(&format!("written; `toolgate mcp setup {agent} --undo` takes it back"));
+    let advice = if args.keep_own_tools { &[] } else { advice_for(args.agent) };
+    advice.iter().for_each(|line| terminal::print_hint(line));
+    if !is_in_path() {
+        terminal::print_hint(
+            "`toolgate` is not in your PATH: an agent that starts it by name does not find it",
+        );
+    }
+    terminal::print_hint("`toolgate log` shows afterwards what the agent did through Toolgate");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the settings files of the agent.
+fn agent_files(args: &McpSetupArgs) -> Result<Vec<AgentFile>, OperationFault> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let home =
+        home.ok_or_else(|| OperationFault::usage("HOME is not set, so the agent's settings are unknown"))?;
+    let project = working_directory(&WorkspaceArgs { cwd: args.cwd.clone(), ..WorkspaceArgs::default() })?;
+    let codex = std::env::var_os("CODEX_HOME").map(PathBuf::from).filter(|codex| codex.is_absolute());
+    let program = std::env::current_exe()?;
+    Ok(files_for(args, &AgentDirs { home, project, codex }, &program))
+}
+
+/// Reports whether a program of this name is in a directory of `PATH`.
+fn is_in_path() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join("toolgate").is_file())
+}
+
+fn change_of(file: AgentFile) -> Result<SettingsChange, OperationFault> {
+    let AgentFile { path, format, settings } = file;
+    let fault =
+        |why: String| OperationFault::failed(format!("{}: {why}; nothing was changed", path.display()));
+    let before = read_if_exists(&path)?;
+    let after = apply_settings(format, before.as_deref().unwrap_or_default(), &settings).map_err(fault)?;
+    Ok(SettingsChange { path, before, after: Some(after) })
+}
+
+fn read_if_exists(path: &Path) -> Result<Option<String>, OperationFault> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => {
+            Err(OperationFault::failed(format!("{}: {error}; nothing was changed", path.display())))
+        }
+    }
+}
+
+/// Asks at the terminal, unless `--yes` is given.
+fn is_confirmed(args: &McpSetupArgs) -> Result<bool, OperationFault> {
+    if args.yes {
+        return Ok(true);
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(OperationFault::usage("there is no terminal to confirm this at; nothing was changed")
+            .with_hint("--yes writes it without a question"));
+    }
+    Ok(ask_key("", b"yn")? == Some(b'y'))
+}
+
+fn write_all(changes: &[SettingsChange]) -> Result<(), OperationFault> {
+    for SettingsChange { path, after, .. } in changes {
+        let fault = |error: std::io::Error| OperationFault::failed(format!("{}: {error}", path.display()));
+        match after {
+            Some(text) => {
+                if let Some(directory) = path.parent() {
+                    std::fs::create_dir_all(directory).map_err(fault)?;
+                }
+                AtomicFile::open(path).and_then(|file| file.replace(text)).map_err(fault)?;
+            }
+            None => std::fs::remove_file(path).map_err(fault)?,
+        }
+    }
+    Ok(())
+}
+
+impl SettingsChange {
+    /// Returns the change as a diff.
+    fn to_diff(&self) -> String {
+        let text = |side: &Option<String>| side.clone().unwrap_or_default();
+        let path = self.path.display().to_string();
+        let name = |side: &Option<String>| side.as_ref().map_or("/dev/null", |_| path.as_str()).to_owned();
+        let (before, after) = (text(&self.before), text(&self.after));
+        let diff = TextDiff::from_lines(before.as_str(), after.as_str());
+        diff.unified_diff().header(&name(&self.before), &name(&self.after)).to_string()
+    }
+}
