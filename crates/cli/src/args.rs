@@ -106,6 +106,7 @@ Examples:
 `toolgate tools` lists the tools; `toolgate tools NAME` describes the arguments of one.")]
 pub(crate) struct CallArgs {
     /// Name of the tool, e.g. `read_file`
+    #[arg(add = crate::completion_candidates::tools())]
     pub(crate) name: String,
     /// Arguments as a JSON object (default: none)
     #[arg(long, value_name = "ARGS", conflicts_with = "input")]
@@ -135,6 +136,7 @@ Examples:
   toolgate tools --wire chat --json > tools.json")]
 pub(crate) struct ToolsArgs {
     /// Describe the arguments of this tool, e.g. `grep_files`
+    #[arg(add = crate::completion_candidates::tools())]
     pub(crate) name: Option<String>,
     /// Print the tool definitions in the JSON format of this API
     #[arg(long, value_enum)]
@@ -302,7 +304,7 @@ pub(crate) struct PolicyExplainArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) script: Option<String>,
     /// Explain a call of this tool; --json gives its arguments
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = crate::completion_candidates::tools())]
     pub(crate) tool: Option<String>,
     /// Print JSON; with --tool, the arguments of the call
     #[arg(long, value_name = "ARGS", num_args = 0..=1, default_missing_value = "")]
@@ -331,6 +333,7 @@ Examples:
   toolgate policy check --json --cwd ~/project")]
 pub(crate) struct PolicyCheckArgs {
     /// Check these files instead of the rules in force
+    #[arg(add = crate::completion_candidates::rules())]
     pub(crate) file: Vec<PathBuf>,
     /// Print JSON
     #[arg(long)]
@@ -355,6 +358,7 @@ Examples:
   toolgate policy test --json | jq '.files[].examples[] | select(.holds | not)'")]
 pub(crate) struct PolicyTestArgs {
     /// Test these files instead of the rules in force
+    #[arg(add = crate::completion_candidates::rules())]
     pub(crate) file: Vec<PathBuf>,
     /// Print JSON, including the examples that hold
     #[arg(long)]
@@ -443,12 +447,15 @@ fn config_help() -> String {
 }
 
 /// Print a completion script for a shell
+///
+/// The script asks `toolgate` at each Tab, so it completes your sessions, tools, servers and rule
+/// files too.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  toolgate completions bash > /etc/bash_completion.d/toolgate
-  toolgate completions zsh > ~/.zfunc/_toolgate
-  toolgate completions fish > ~/.config/fish/completions/toolgate.fish")]
+  source <(toolgate completions bash)       # in ~/.bashrc
+  source <(toolgate completions zsh)        # in ~/.zshrc
+  toolgate completions fish | source        # in ~/.config/fish/config.fish")]
 pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod completion_candidates;
 mod edit_config;
 mod exit_status;
 mod run_session;
@@ -18,6 +19,7 @@ use crate::args::{Cli, CliCommand};
 fn main() -> ExitCode {
     exec::process::init();
     exec::process::raise_open_files();
+    commands::completions::answer_shell();
     let cli = match Cli::try_parse_from(command_line()) {
         Ok(cli) => cli,
         Err(wrong) => return report_usage_error(&wrong),

@@ -28,7 +28,7 @@ pub(crate) struct LogArgs {
     #[command(subcommand)]
     pub(crate) command: Option<LogCommand>,
     /// Session: the beginning of its name, `last`, or a file
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = crate::completion_candidates::sessions())]
     pub(crate) session: Option<OsString>,
     /// Number of sessions to list
     #[arg(short, long, value_name = "N", default_value_t = 20, conflicts_with = "session")]
@@ -68,7 +68,7 @@ Examples:
   toolgate log verify --json ~/saved/20261116-213602-4f9a1c.jsonl")]
 pub(crate) struct LogVerifyArgs {
     /// Check these sessions instead of all: the beginning of a name, `last`, or a file
-    #[arg(value_name = "ID|FILE")]
+    #[arg(value_name = "ID|FILE", add = crate::completion_candidates::sessions())]
     pub(crate) sessions: Vec<OsString>,
     /// Print JSON, one object for each session
     #[arg(long)]
@@ -91,7 +91,7 @@ Examples:
   toolgate stats --json | jq '.tools[] | select(.calls > 100)'")]
 pub(crate) struct StatsArgs {
     /// Count these sessions instead of all: the beginning of a name, `last`, or a file
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = crate::completion_candidates::sessions())]
     pub(crate) sessions: Vec<OsString>,
     /// Count only sessions that began in the last DAYS days
     #[arg(long, value_name = "DAYS", conflicts_with = "sessions")]

@@ -27,6 +27,7 @@ pub(crate) enum McpServerCommand {
 #[derive(Debug, Args)]
 pub(crate) struct McpLoginArgs {
     /// Name of the server, e.g. `docs`
+    #[arg(add = crate::completion_candidates::servers())]
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) place: WorkspaceArgs,
@@ -36,6 +37,7 @@ pub(crate) struct McpLoginArgs {
 #[derive(Debug, Args)]
 pub(crate) struct McpLogoutArgs {
     /// Name of the server, e.g. `docs`
+    #[arg(add = crate::completion_candidates::servers())]
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) place: WorkspaceArgs,
@@ -57,6 +59,7 @@ pub(crate) struct McpListArgs {
 #[derive(Debug, Args)]
 pub(crate) struct McpGetArgs {
     /// Name of the server, e.g. `git`
+    #[arg(add = crate::completion_candidates::servers())]
     pub(crate) name: String,
     /// Print JSON
     #[arg(long)]
@@ -110,6 +113,7 @@ pub(crate) struct McpAddArgs {
 #[derive(Debug, Args)]
 pub(crate) struct McpRemoveArgs {
     /// Name of the server, e.g. `git`
+    #[arg(add = crate::completion_candidates::servers())]
     pub(crate) name: String,
 }
 
@@ -124,6 +128,7 @@ Examples:
   toolgate mcp test git --json")]
 pub(crate) struct McpTestArgs {
     /// Servers to start (default: all that are enabled)
+    #[arg(add = crate::completion_candidates::servers())]
     pub(crate) names: Vec<String>,
     /// Print JSON
     #[arg(long)]

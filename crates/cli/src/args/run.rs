@@ -45,7 +45,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Vec<PathBuf>,
     /// Continue an earlier session: the start of its id, or `last`
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = crate::completion_candidates::sessions())]
     pub(crate) resume: Option<String>,
     #[command(flatten)]
     pub(crate) place: WorkspaceArgs,
@@ -127,7 +127,7 @@ Examples:
   toolgate replay last --json | jq 'select(.outcome == \"different\")'")]
 pub(crate) struct ReplayArgs {
     /// Session: the beginning of its name, `last`, or a file
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = crate::completion_candidates::sessions())]
     pub(crate) session: std::ffi::OsString,
     /// Copy this workspace instead of the session's own
     #[arg(long, value_name = "DIR")]
