@@ -18,8 +18,9 @@ use super::messages::{LENGTH_PREFIX_BYTES, MAX_REPORT_BYTES, SupervisorOrder, Su
 use super::spawner::{Spawner, Stdio};
 use super::{fd_passing, pty, sys};
 use crate::capture::CapturedStream;
+use crate::sandbox::git::GitLayer;
 use crate::sandbox::host_watch::HostFileWatch;
-use crate::sandbox::pool::{BorrowedLayer, SandboxCell};
+use crate::sandbox::pool::SandboxCell;
 
 /// The maximum number of idle supervisors.
 const MAX_IDLE_SUPERVISORS: usize = 8;
@@ -104,7 +105,7 @@ pub(crate) struct RunningProcess {
     /// The enforcement in force.
     pub(crate) enforcement: Enforcement,
     /// The layers that hold its changes to git directories.
-    pub(crate) layers: Vec<BorrowedLayer>,
+    pub(crate) layers: Vec<GitLayer>,
     /// The names of the layers.
     pub(super) layer_names: Vec<String>,
     /// The watch for files that take effect on the user's machine, if the process is confined.

@@ -25,7 +25,8 @@ use super::spawn_fault::SpawnFault;
 use super::{fd_passing, spawner_entry};
 use crate::fs::FileHandle;
 use crate::sandbox::Scratch;
-use crate::sandbox::pool::{BorrowedLayer, CellPool, SandboxCell, unconfined_enforcement};
+use crate::sandbox::mounted_layers::LayerRequest;
+use crate::sandbox::pool::{CellPool, SandboxCell, unconfined_enforcement};
 
 /// The time limit for the spawner to create a supervisor.
 const SPAWNER_TIMEOUT: Duration = Duration::from_secs(3);
@@ -118,8 +119,9 @@ impl Spawner {
         let watch = cell.as_ref().map(|cell| cell.begin_watch());
         loop {
             let (supervisor, layer_names, source) = self.take_supervisor(cell.as_deref())?;
-            let layers = cell.as_ref().map(|cell| cell.layers_for_run(&layer_names)).unwrap_or_default();
-            let order = SupervisorOrder::Run(command.launch_request(cell.as_deref(), &layers)).encode();
+            let (requests, layers) =
+                cell.as_ref().map(|cell| cell.layers_for_run(&layer_names)).unwrap_or_default();
+            let order = SupervisorOrder::Run(command.launch_request(cell.as_deref(), requests)).encode();
             if order.len() > MAX_ORDER_BYTES {
                 return Err(command.launch_fault(LaunchStep::Exec, rustix::io::Errno::TOOBIG.raw_os_error()));
             }
@@ -361,7 +363,7 @@ impl ProcessCommand {
         Self { judged, argv, env, directory, stdio, prelude: None }
     }
 
-    fn launch_request(&self, cell: Option<&SandboxCell>, layers: &[BorrowedLayer]) -> LaunchRequest {
+    fn launch_request(&self, cell: Option<&SandboxCell>, layers: Vec<LayerRequest>) -> LaunchRequest {
         let variable =
             |(name, value): (&OsString, &OsString)| [name.as_bytes(), b"=", value.as_bytes()].concat();
         let mut env = self.env.clone();
@@ -380,7 +382,7 @@ impl ProcessCommand {
             terminal: matches!(self.stdio, Stdio::Terminal(_)),
             prelude: self.prelude.is_some(),
             directory,
-            layers: layers.iter().map(|layer| layer.request.clone()).collect(),
+            layers,
         }
     }
 

@@ -17,7 +17,7 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use super::git::{self, GitLayer, LandedChanges, Repository};
+use super::git::{self, GitLayer, Repository};
 use super::host_watch::{HostFileWatch, WatchedRoots};
 use super::mounted_layers::LayerRequest;
 use super::planner::{self, PlannedCell};
@@ -63,35 +63,6 @@ pub(crate) struct SandboxCell {
 /// An idle supervisor, and the name of its layer for each git directory. Files that did not land stay in the layer
 /// for the next run.
 type IdleSupervisor = (StdStream, Vec<String>);
-
-/// A layer in use by a run.
-#[derive(Debug)]
-pub(crate) struct BorrowedLayer {
-    pub(crate) request: LayerRequest,
-    layer: GitLayer,
-}
-
-impl BorrowedLayer {
-    /// Returns true if there may be changes to land.
-    pub(crate) fn has_pending_changes(&mut self) -> bool {
-        self.layer.has_pending_changes()
-    }
-
-    /// Lands the allowed changes while the run continues.
-    pub(crate) fn land(&mut self) -> LandedChanges {
-        self.layer.land()
-    }
-
-    /// Lands the changes after the run. The layer was unmounted if it was `touched`.
-    pub(crate) fn finish(self, touched: bool) -> LandedChanges {
-        if !touched {
-            return LandedChanges::default();
-        }
-        let landed = self.layer.finish();
-        tracing::debug!("landed the safe changes of a git directory");
-        landed
-    }
-}
 
 impl CellPool {
     /// Uses `scratch` for the policies that name its path.
@@ -365,20 +336,17 @@ impl SandboxCell {
         }
     }
 
-    /// Returns the layers of a supervisor, for one run.
-    pub(crate) fn layers_for_run(&self, names: &[String]) -> Vec<BorrowedLayer> {
+    /// Returns the layers of a supervisor for one run: the requests to mount them, and their host side.
+    pub(crate) fn layers_for_run(&self, names: &[String]) -> (Vec<LayerRequest>, Vec<GitLayer>) {
         let all = self.scratch.path().join("layers");
         let borrow = |(repository, name): (&Repository, &String)| {
             let directory = all.join(name);
             scratch::create_layer_directories(&directory).ok()?;
             let layer = GitLayer::new(repository.clone(), directory.join("upper"));
             let ignore_lines = self.planned.ignore_lines(&repository.root);
-            Some(BorrowedLayer {
-                request: LayerRequest { at: repository.at.clone(), name: name.clone(), ignore_lines },
-                layer,
-            })
+            Some((LayerRequest { at: repository.at.clone(), name: name.clone(), ignore_lines }, layer))
         };
-        self.planned.repositories.iter().zip(names).filter_map(borrow).collect()
+        self.planned.repositories.iter().zip(names).filter_map(borrow).unzip()
     }
 
     /// Describes the mounts for people.
