@@ -13,8 +13,8 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use super::planner::{self, PlannedCell};
-use super::pool::SandboxCell;
+use super::planner;
+use super::pool::{PlannedCell, SandboxCell};
 use super::scratch::Scratch;
 use super::setup_advice::{self, SetupFix};
 use super::{landlock, sys};

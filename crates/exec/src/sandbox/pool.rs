@@ -2,19 +2,22 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use policy::{Confinement, Enforcement, Permit, ReadScope, Tier, UnenforcedReason};
+use policy::{Confinement, Enforcement, HostFile, Permit, ReadScope, Tier, UnenforcedReason};
 
+use super::cell_plan::CellPlan;
+use super::changed_files::DirectoryIndex;
 use super::create_cell::create_strongest;
-use super::git::{self, GitLayer, Repository};
+use super::git::{self, GitInputs, GitLayer, PlantedFileWatch, Repository};
 use super::host_watch::{HostFileWatch, WatchedRoots};
 use super::mounted_layers::LayerRequest;
 use super::mounts;
-use super::planner::PlannedCell;
+use super::root_configuration::RootConfiguration;
 use super::scratch::{self, Scratch};
 use crate::process::{SpawnFault, Spawner};
 
@@ -43,6 +46,39 @@ pub(crate) struct SandboxCell {
     pub(crate) enforcement: Enforcement,
     /// The devpts mount in which terminals are opened that have a name in the cell.
     pub(crate) terminals: Option<OwnedFd>,
+}
+
+/// The plan of a cell, and the host's additional knowledge about it.
+#[derive(Debug)]
+pub(crate) struct PlannedCell {
+    pub(crate) plan: CellPlan,
+    pub(crate) repositories: Vec<Repository>,
+    /// Placeholder directories that were created.
+    pub(super) placeholders: Vec<PathBuf>,
+    /// The locations where commands could plant git directories that git enters by itself.
+    pub(crate) planted_files: Arc<PlantedFileWatch>,
+    /// Environment variables that redirect writes into the private directory.
+    pub(crate) variables: Vec<(&'static str, PathBuf)>,
+    /// Missing configuration of the user's programs, with the user action that makes it take effect.
+    pub(super) missing_configuration: Vec<(PathBuf, String)>,
+    /// Files that take effect on the user's machine and whose changes are reported.
+    pub(crate) watched_files: Vec<(PathBuf, HostFile)>,
+    /// The first directories that commands can change.
+    pub(crate) directories: Arc<Mutex<DirectoryIndex>>,
+    /// The files that git obeys in each repository, at the time of the survey.
+    pub(crate) git_inputs: Vec<(Repository, GitInputs)>,
+    /// The real locations of the configuration of each root, at the time of the survey.
+    pub(crate) root_configurations: Vec<(PathBuf, RootConfiguration)>,
+    /// The configuration of each root with the files that it names currently.
+    pub(super) current_configurations: Mutex<Vec<(PathBuf, RootConfiguration)>>,
+    /// Git directories that are read-only, because there are too many for a layer each.
+    pub(crate) read_only_repositories: Arc<[PathBuf]>,
+    /// True if the limits cut the scan short.
+    pub(crate) truncated: bool,
+    /// The repositories whose configuration could not be read completely, with the reason.
+    pub(crate) unread_repositories: Vec<(PathBuf, String)>,
+    /// True if some links in configuration were not followed, because there is too much of it.
+    pub(crate) links_not_followed: bool,
 }
 
 /// An idle supervisor, and the name of its layer for each git directory. Files that did not land stay in the layer
@@ -197,6 +233,35 @@ impl SandboxCell {
     /// Returns the tier.
     pub(crate) fn tier(&self) -> Tier {
         self.tier
+    }
+}
+
+impl PlannedCell {
+    /// Returns the files whose changes are reported. Changed configuration is read again: a command may have changed
+    /// the scripts that `package.json` names.
+    pub(crate) fn reported_files(&self, confinement: &Confinement) -> Vec<(PathBuf, HostFile)> {
+        let mut files = self.watched_files.clone();
+        let mut configurations = self.current_configurations.lock();
+        for (root, configured) in &mut *configurations {
+            if !configured.has_current_texts() {
+                *configured = RootConfiguration::scan(root, confinement);
+            }
+            files.extend(configured.code_files());
+        }
+        files
+    }
+
+    /// Returns true if the user has changed a link so that configuration lies elsewhere.
+    pub(crate) fn has_configuration_moved(&self, confinement: &Confinement) -> bool {
+        self.root_configurations.iter().any(|(root, known)| {
+            !known.is_current() && !known.guards_as_much_as(&RootConfiguration::scan(root, confinement))
+        })
+    }
+
+    /// Returns the lines that make git ignore the placeholders in the tree at `root`.
+    pub(crate) fn ignore_lines(&self, root: &Path) -> Vec<u8> {
+        let below = self.placeholders.iter().filter_map(|path| path.strip_prefix(root).ok());
+        below.flat_map(|path| [b"/", path.as_os_str().as_bytes(), b"/\n"].concat()).collect()
     }
 }
 
