@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream as StdStream;
 use std::os::unix::process::CommandExt;
@@ -98,14 +98,19 @@ impl Drop for SpawnerLink {
 }
 
 impl Spawner {
+    /// Finds the cell for commands that run with `permit`, and creates it if it is missing.
+    pub async fn find_cell<'a>(&self, permit: &'a Permit) -> Result<CellPermit<'a>, SpawnFault> {
+        Ok(CellPermit { permit, cell: self.cells.find_or_create(self, permit).await? })
+    }
+
     /// Starts `command` with its permit, confined as the permit says.
     pub(crate) async fn start(
         &self,
         command: &ProcessCommand,
-        permit: &Permit,
+        allowed: &CellPermit<'_>,
     ) -> Result<RunningProcess, SpawnFault> {
-        permit.may_run(&command.judged)?;
-        let cell = self.cell_for(permit).await?;
+        allowed.permit.may_run(&command.judged)?;
+        let cell = allowed.cell.clone();
         let (pipes, theirs) = ProcessPipes::open(&command.stdio, cell.as_deref())?;
         let directory = command.directory.directory()?;
         // In a cell the directory is entered by its path: the descriptor would lead out of the cell.
@@ -128,10 +133,17 @@ impl Spawner {
             let mut control_socket =
                 ControlSocket { stream: UnixStream::from_std(supervisor)?, inbox: Vec::new() };
             tries += usize::from(source != SupervisorSource::Reused);
-            match self.send_when_ready(&mut control_socket, source, &order, &fds).await {
+            let sending = async {
+                // A new supervisor that is only late would still run the order.
+                if source != SupervisorSource::Reused {
+                    self.wait_until_ready(&mut control_socket, source).await?;
+                }
+                send(&control_socket.stream, &order, &fds).await
+            };
+            match sending.await {
                 Ok(()) => {
                     tracing::debug!(confined = cell.is_some(), "sent the order to a supervisor");
-                    let enforcement = enforcement_in(cell.as_deref(), permit);
+                    let enforcement = allowed.enforcement();
                     let spawner = self.clone();
                     let run = RunningProcess {
                         control_socket,
@@ -154,30 +166,6 @@ impl Spawner {
                 Err(_) => {}
             }
         }
-    }
-
-    /// Returns the cell for a command that runs with `permit`, and creates it if it is missing. `None`: the command
-    /// is not confined.
-    async fn cell_for(&self, permit: &Permit) -> Result<Option<Arc<SandboxCell>>, SpawnFault> {
-        match permit.confinement() {
-            Some(confinement) => self.cells.find_or_create(self, permit.read_scope(), confinement).await,
-            None => Ok(None),
-        }
-    }
-
-    /// Sends `order` to a supervisor. The order waits until a new supervisor is ready: one that is only late would
-    /// still run the order.
-    async fn send_when_ready(
-        &self,
-        control_socket: &mut ControlSocket,
-        source: SupervisorSource,
-        order: &[u8],
-        fds: &[BorrowedFd<'_>],
-    ) -> io::Result<()> {
-        if source != SupervisorSource::Reused {
-            self.wait_until_ready(control_socket, source).await?;
-        }
-        send(&control_socket.stream, order, fds).await
     }
 
     /// Waits for the first report of a new supervisor. Replaces a spawner that is too late.
@@ -209,22 +197,6 @@ impl Spawner {
         ours.set_nonblocking(true)?;
         shared.request_from_spawner(order, &theirs)?;
         Ok(ours)
-    }
-
-    /// Returns the enforcement for a command that runs with `permit`. Creates the cell if it is missing.
-    pub async fn enforcement(&self, permit: &Permit) -> Result<Enforcement, SpawnFault> {
-        let cell = self.cell_for(permit).await?;
-        Ok(enforcement_in(cell.as_deref(), permit))
-    }
-
-    /// Returns the mounts, the tier and the enforcement for a command that runs with `permit`.
-    pub async fn explain(&self, permit: &Permit) -> Result<ConfinementReport, SpawnFault> {
-        let cell = self.cell_for(permit).await?;
-        Ok(ConfinementReport {
-            tier: cell.as_ref().map_or(Tier::Nothing, |cell| cell.tier()),
-            enforcement: enforcement_in(cell.as_deref(), permit),
-            mounts: cell.map(|cell| cell.describe_mounts()).unwrap_or_default(),
-        })
     }
 
     /// Kills a spawner that does not respond, e.g. because a program stopped it. The next request starts another one.
@@ -267,9 +239,30 @@ impl Spawner {
     }
 }
 
-/// Returns the enforcement for a command with `permit`, in `cell` or outside any cell.
-fn enforcement_in(cell: Option<&SandboxCell>, permit: &Permit) -> Enforcement {
-    cell.map_or_else(|| unconfined_enforcement(permit), |cell| cell.enforcement.clone())
+/// A permit, and the cell for the commands that run with it.
+#[derive(Debug)]
+pub struct CellPermit<'a> {
+    permit: &'a Permit,
+    /// `None`: the commands are not confined.
+    cell: Option<Arc<SandboxCell>>,
+}
+
+impl CellPermit<'_> {
+    /// Returns the enforcement.
+    pub fn enforcement(&self) -> Enforcement {
+        self.cell
+            .as_ref()
+            .map_or_else(|| unconfined_enforcement(self.permit), |cell| cell.enforcement.clone())
+    }
+
+    /// Returns the mounts, the tier and the enforcement.
+    pub fn explain(&self) -> ConfinementReport {
+        ConfinementReport {
+            tier: self.cell.as_ref().map_or(Tier::Nothing, |cell| cell.tier()),
+            enforcement: self.enforcement(),
+            mounts: self.cell.as_ref().map(|cell| cell.describe_mounts()).unwrap_or_default(),
+        }
+    }
 }
 
 /// The source of a supervisor.

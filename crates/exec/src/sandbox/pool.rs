@@ -93,13 +93,15 @@ impl CellPool {
         lent_scratches.push(Arc::downgrade(scratch));
     }
 
-    /// Returns the cell for this confinement, or `None` if there can be none and the policy accepts that.
+    /// Returns the cell for commands that run with `permit`. `None`: they are not confined, because the policy asks
+    /// for that, or accepts it where there can be no cell.
     pub(crate) async fn find_or_create(
         &self,
         spawner: &Spawner,
-        read_scope: &Arc<ReadScope>,
-        confinement: &Arc<Confinement>,
+        permit: &Permit,
     ) -> Result<Option<Arc<SandboxCell>>, SpawnFault> {
+        let Some(confinement) = permit.confinement() else { return Ok(None) };
+        let read_scope = permit.read_scope();
         let mut cells = self.cells.lock().await;
         // No permit refers to these cells any more.
         cells.retain(|cell| Arc::strong_count(&cell.read_scope) > 1 || Arc::strong_count(cell) > 1);

@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 use super::session_confinement::SessionConfinement;
 use super::{Lifetime, ProcessSession, ProcessSessionState, Pump, SessionOrigin, SessionTerminal, TimeLimit};
 use crate::capture::Capture;
-use crate::process::{ProcessCommand, PtySize, SpawnFault, Spawner, Stdio};
+use crate::process::{CellPermit, ProcessCommand, PtySize, SpawnFault, Spawner, Stdio};
 use crate::spill::Spill;
 
 /// The number of the first session.
@@ -91,9 +91,20 @@ impl SessionTable {
         origin: SessionOrigin,
         permit: &Permit,
     ) -> Result<(Arc<ProcessSession>, Pump), SpawnFault> {
+        let allowed = self.spawner().find_cell(permit).await?;
+        self.start_in_cell(command, origin, &allowed).await
+    }
+
+    /// Starts a process like [`SessionTable::start`], in a cell that was found before.
+    pub async fn start_in_cell(
+        &self,
+        command: ProcessCommand,
+        origin: SessionOrigin,
+        allowed: &CellPermit<'_>,
+    ) -> Result<(Arc<ProcessSession>, Pump), SpawnFault> {
         let capture = Capture::new(self.spill.clone(), origin.owner.clone());
         let id = FIRST_SESSION_ID + self.processes.started.fetch_add(1, Ordering::Relaxed);
-        ProcessSession::begin(id, command, origin, capture, self.spawner(), permit).await
+        ProcessSession::begin(id, command, origin, capture, self.spawner(), allowed).await
     }
 
     /// Checks for room for another session; removes one that has ended if necessary.
@@ -195,9 +206,9 @@ impl ProcessSession {
         origin: SessionOrigin,
         capture: Capture,
         spawner: &Spawner,
-        permit: &Permit,
+        allowed: &CellPermit<'_>,
     ) -> Result<(Arc<Self>, Pump), SpawnFault> {
-        let mut process = spawner.start(&command, permit).await?;
+        let mut process = spawner.start(&command, allowed).await?;
         let size = if let Stdio::Terminal(size) = command.stdio { size } else { PtySize::default() };
         let fd = process.pipes.terminal.as_ref().map(|terminal| Arc::clone(terminal.get_ref()));
         let terminal = fd.map(|fd| SessionTerminal { fd, size, recent: VecDeque::new() });
