@@ -2,11 +2,9 @@
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use policy::{Confinement, Enforcement, ReadScope};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::Interest;
@@ -101,9 +99,7 @@ pub(crate) struct RunningProcess {
     pub(crate) pipes: ProcessPipes,
     pub(super) spawner: Spawner,
     /// The cell, if the process is confined.
-    pub(super) cell: Option<Arc<SandboxCell>>,
-    /// The enforcement in force.
-    pub(crate) enforcement: Enforcement,
+    pub(crate) cell: Option<Arc<SandboxCell>>,
     /// The layers that hold its changes to git directories.
     pub(crate) layers: Vec<GitLayer>,
     /// The names of the layers.
@@ -123,21 +119,6 @@ impl RunningProcess {
         if shared.idle.len() < MAX_IDLE_SUPERVISORS {
             shared.idle.push(supervisor);
         }
-    }
-
-    /// Returns the confinement, if the process is confined.
-    pub(crate) fn confinement(&self) -> Option<Arc<Confinement>> {
-        self.cell.as_ref().map(|cell| Arc::clone(cell.confinement()))
-    }
-
-    /// Returns the git directories that are read-only because there are too many.
-    pub(crate) fn read_only_repositories(&self) -> Arc<[PathBuf]> {
-        self.cell.as_ref().map(|cell| cell.read_only_repositories()).unwrap_or_default()
-    }
-
-    /// Returns the readable paths, if the process is confined.
-    pub(crate) fn read_scope(&self) -> Option<Arc<ReadScope>> {
-        self.cell.as_ref().map(|cell| Arc::clone(cell.read_scope()))
     }
 }
 

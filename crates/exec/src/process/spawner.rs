@@ -143,18 +143,9 @@ impl Spawner {
             match sending.await {
                 Ok(()) => {
                     tracing::debug!(confined = cell.is_some(), "sent the order to a supervisor");
-                    let enforcement = allowed.enforcement();
                     let spawner = self.clone();
-                    let run = RunningProcess {
-                        control_socket,
-                        pipes,
-                        spawner,
-                        cell,
-                        enforcement,
-                        layers,
-                        layer_names,
-                        watch,
-                    };
+                    let run =
+                        RunningProcess { control_socket, pipes, spawner, cell, layers, layer_names, watch };
                     return Ok(run);
                 }
                 Err(error) if tries == MAX_NEW_SUPERVISORS => {
@@ -258,7 +249,7 @@ impl CellPermit<'_> {
     /// Returns the mounts, the tier and the enforcement.
     pub fn explain(&self) -> ConfinementReport {
         ConfinementReport {
-            tier: self.cell.as_ref().map_or(Tier::Nothing, |cell| cell.tier()),
+            tier: self.cell.as_ref().map_or(Tier::Nothing, |cell| cell.tier),
             enforcement: self.enforcement(),
             mounts: self.cell.as_ref().map(|cell| cell.describe_mounts()).unwrap_or_default(),
         }

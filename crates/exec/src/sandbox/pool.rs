@@ -38,11 +38,11 @@ pub(crate) struct SandboxCell {
     pub(crate) control: StdStream,
     /// Supervisors that wait for the next run.
     pub(super) idle_supervisors: Mutex<Vec<IdleSupervisor>>,
-    pub(super) read_scope: Arc<ReadScope>,
-    pub(super) confinement: Arc<Confinement>,
+    pub(crate) read_scope: Arc<ReadScope>,
+    pub(crate) confinement: Arc<Confinement>,
     pub(super) scratch: Arc<Scratch>,
-    pub(super) planned: PlannedCell,
-    pub(super) tier: Tier,
+    pub(crate) planned: PlannedCell,
+    pub(crate) tier: Tier,
     pub(crate) enforcement: Enforcement,
     /// The devpts mount in which terminals are opened that have a name in the cell.
     pub(crate) terminals: Option<OwnedFd>,
@@ -169,24 +169,9 @@ impl SandboxCell {
         by_git || self.planned.has_configuration_moved(&self.confinement)
     }
 
-    /// Returns the git directories that are read-only because there are too many.
-    pub(crate) fn read_only_repositories(&self) -> Arc<[PathBuf]> {
-        Arc::clone(&self.planned.read_only_repositories)
-    }
-
     /// Returns the additional environment variables of commands in the cell.
     pub(crate) fn variables(&self) -> &[(&'static str, PathBuf)] {
         &self.planned.variables
-    }
-
-    /// Returns the confinement of its commands.
-    pub(crate) fn confinement(&self) -> &Arc<Confinement> {
-        &self.confinement
-    }
-
-    /// Returns the readable paths of its commands.
-    pub(crate) fn read_scope(&self) -> &Arc<ReadScope> {
-        &self.read_scope
     }
 
     /// Takes an idle supervisor with the names of its layers.
@@ -230,11 +215,6 @@ impl SandboxCell {
             }
         }
         places
-    }
-
-    /// Returns the tier.
-    pub(crate) fn tier(&self) -> Tier {
-        self.tier
     }
 }
 

@@ -26,13 +26,16 @@ pub(super) struct SessionConfinement {
 }
 
 impl SessionConfinement {
-    pub(super) fn from_process(process: &mut RunningProcess) -> Self {
+    /// Takes the layers and the watch of `process`, but keeps no reference to its cell: the pool counts them.
+    pub(super) fn from_process(process: &mut RunningProcess, enforcement: Enforcement) -> Self {
+        let cell = process.cell.as_deref();
+        let read_only = cell.map(|cell| Arc::clone(&cell.planned.read_only_repositories));
         Self {
-            enforcement: process.enforcement.clone(),
-            confinement: process.confinement(),
-            read_scope: process.read_scope(),
+            enforcement,
+            confinement: cell.map(|cell| Arc::clone(&cell.confinement)),
+            read_scope: cell.map(|cell| Arc::clone(&cell.read_scope)),
             refusals: Vec::new(),
-            read_only_repositories: process.read_only_repositories(),
+            read_only_repositories: read_only.unwrap_or_default(),
             layers: std::mem::take(&mut process.layers),
             landed: LandedChanges::default(),
             watch: process.watch.take(),

@@ -213,12 +213,8 @@ impl ProcessSession {
         let fd = process.pipes.terminal.as_ref().map(|terminal| Arc::clone(terminal.get_ref()));
         let terminal = fd.map(|fd| SessionTerminal { fd, size, recent: VecDeque::new() });
         let accepts_input = !matches!(command.stdio, Stdio::NoInput | Stdio::FileInput(_));
-        let state = ProcessSessionState::new(
-            capture,
-            accepts_input,
-            terminal,
-            SessionConfinement::from_process(&mut process),
-        );
+        let confined = SessionConfinement::from_process(&mut process, allowed.enforcement());
+        let state = ProcessSessionState::new(capture, accepts_input, terminal, confined);
         let session = Arc::new(Self {
             id,
             origin,
