@@ -13,14 +13,13 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use policy::{CommandLine, Enforcement, Permit, Tier};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::codec::MessageEncoder;
 use super::messages::{LaunchRequest, LaunchStep, MAX_ORDER_BYTES, SupervisorOrder, SupervisorReport};
 use super::pty::PtySize;
-use super::running_process::{ControlSocket, ProcessPipes, RunningProcess, send};
+use super::running_process::{ControlSocket, ProcessPipes, RunningProcess};
 use super::spawn_fault::SpawnFault;
 use super::{fd_passing, spawner_entry};
 use crate::fs::FileHandle;
@@ -138,7 +137,7 @@ impl Spawner {
                 if source != SupervisorSource::Reused {
                     self.wait_until_ready(&mut control_socket, source).await?;
                 }
-                send(&control_socket.stream, &order, &fds).await
+                fd_passing::send_all_async(&control_socket.stream, &order, &fds).await
             };
             match sending.await {
                 Ok(()) => {
@@ -318,21 +317,12 @@ impl SpawnerLink {
 
 /// Sends an order with the socket `end`, which the new supervisor or cell will serve.
 fn send_request(socket: &StdStream, order: &[u8], end: &StdStream) -> io::Result<()> {
-    let end = [end.as_fd()];
-    let (mut rest, mut fds) = (order, &end[..]);
-    // ends: with the message sent, or when the other side was busy for too long
-    while !rest.is_empty() {
-        match fd_passing::send(socket, rest, fds) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let wait = Timespec::try_from(SPAWNER_TIMEOUT).ok();
-                if poll(&mut [PollFd::new(socket, PollFlags::OUT)], wait.as_ref())? == 0 {
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, "the spawner does not answer"));
-                }
-            }
-            sent => (rest, fds) = (&rest[sent?..], &[]),
+    fd_passing::send_all(socket, order, &[end.as_fd()], Some(SPAWNER_TIMEOUT)).map_err(|error| {
+        match error.kind() {
+            io::ErrorKind::TimedOut => io::Error::new(error.kind(), "the spawner does not answer"),
+            _ => error,
         }
-    }
-    Ok(())
+    })
 }
 
 impl ProcessCommand {

@@ -18,7 +18,7 @@ use super::pool::{PlannedCell, SandboxCell};
 use super::scratch::Scratch;
 use super::setup_advice::{self, SetupFix};
 use super::{landlock, sys};
-use crate::process::codec::{LENGTH_PREFIX_BYTES, MessageDecoder, MessageEncoder};
+use crate::process::codec::{MessageDecoder, MessageEncoder, find_message};
 use crate::process::{SpawnFault, Spawner, fd_passing};
 
 /// The time limit for creating a cell. It is far more than needed; a machine may be busy.
@@ -155,15 +155,8 @@ async fn receive_first_message(control: &UnixStream) -> io::Result<(Vec<u8>, Opt
     let (mut received, mut fds) = (Vec::new(), Vec::new());
     // ends: with a whole message, or when the cell is gone
     loop {
-        if let Some(length) = received.first_chunk::<LENGTH_PREFIX_BYTES>() {
-            let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
-            if length > MAX_FIRST_MESSAGE_BYTES {
-                return Err(io::ErrorKind::InvalidData.into());
-            }
-            if received.len() >= LENGTH_PREFIX_BYTES + length {
-                received.drain(..LENGTH_PREFIX_BYTES);
-                return Ok((received, fds.pop()));
-            }
+        if let Some(message) = find_message(&received, MAX_FIRST_MESSAGE_BYTES)? {
+            return Ok((received[message].to_vec(), fds.pop()));
         }
         let mut bytes = [0; 1024];
         let got = control.async_io(Interest::READABLE, || {
