@@ -1,45 +1,7 @@
-//! Reads the events of an HTTP response (SSE or JSON), with size limits.
+//! Reads the body of an HTTP response, with a size limit.
 
-use futures_util::stream::StreamExt;
-use http_client::sse_events;
 use reqwest::Response;
-use serde_json::Value;
 use wire::{ModelError, ModelErrorCode, RetryAdvice};
-
-use crate::ModelEventStream;
-
-/// Maximum size of one event. The decoder limits the response as a whole.
-const MAX_EVENT_BYTES: usize = 16 << 20;
-/// The end marker of some APIs.
-const END_MARKER: &str = "[DONE]";
-
-/// Returns the events of `response`. A response that is plain JSON is one event.
-pub(crate) async fn response_events(response: Response) -> Result<ModelEventStream, ModelError> {
-    let kind = response.headers().get(http::header::CONTENT_TYPE);
-    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if kind.starts_with("application/json") {
-        let whole = read_body(response, MAX_EVENT_BYTES).await?;
-        let json = parse_event(&whole);
-        return Ok(futures_util::stream::iter([json]).boxed());
-    }
-    let events = sse_events(response, MAX_EVENT_BYTES);
-    let read = events.take_while(|event| {
-        let over = event.as_ref().is_ok_and(|event| event.data.as_deref() == Some(END_MARKER));
-        std::future::ready(!over)
-    });
-    let json = read.filter_map(|event| {
-        std::future::ready(match event {
-            Ok(event) => event.data.filter(|data| !data.is_empty()).map(|data| parse_event(&data)),
-            Err(error) => Some(Err(broken_stream(&error.to_string()))),
-        })
-    });
-    // A fused stream can be polled again after its end.
-    Ok(json.fuse().boxed())
-}
-
-fn parse_event(text: &str) -> Result<Value, ModelError> {
-    serde_json::from_str(text).map_err(|error| broken_stream(&format!("it is not JSON: {error}")))
-}
 
 /// Returns the error of a stream that broke off.
 pub(crate) fn broken_stream(why: &str) -> ModelError {
