@@ -5,7 +5,7 @@ use journal::JournalEntry;
 use tool::BYTES_PER_TOKEN;
 use wire::{ModelError, ModelErrorCode, ModelStreamEvent, ResponseEnd};
 
-use crate::response_stream::broken_stream;
+use crate::response_body::broken_stream;
 use crate::retry::{RetryCounter, random_fraction};
 use crate::{AgentFault, AgentSession, SessionEvent};
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tool::BoxFuture;
 use wire::{Dialect, ModelError, ModelErrorCode, RetryAdvice};
 
-use crate::response_stream::{broken_stream, read_body};
+use crate::response_body::{broken_stream, read_body};
 use crate::{ModelBackend, ModelEventStream};
 
 /// Maximum size of one event. The decoder limits the response as a whole.
