@@ -42,6 +42,11 @@ impl AgentSession {
         }
     }
 
+    /// Returns the bytes of a request that are not conversation.
+    fn request_overhead(&self) -> usize {
+        self.setup.instructions.len() + self.tools.1.len()
+    }
+
     /// Returns the used share of the context window.
     fn context_share(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "a share")]
