@@ -60,6 +60,21 @@ pub enum ScriptWord {
     Unknown(String),
 }
 
+/// Returns the text of a word, if it is known.
+pub(crate) fn literal_text(word: &ScriptWord) -> Option<&str> {
+    match word {
+        ScriptWord::Literal(text) => Some(text),
+        ScriptWord::Unknown(_) => None,
+    }
+}
+
+/// Returns the literal text of a word, or its source text if it is unknown.
+pub(crate) fn word_text(word: &ScriptWord) -> &str {
+    match word {
+        ScriptWord::Literal(text) | ScriptWord::Unknown(text) => text,
+    }
+}
+
 /// A redirection of a command's input or output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScriptRedirect {
