@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::combined_dangers;
-use crate::command_risk::classify_in_context;
 use crate::dataflow::{self, SINKS};
 use crate::programs::program_name;
 use crate::programs::{
     CommandRisk, Listing, ShellFamily, Starter, classify_command, dangerous_variable, first_altering_word,
     inner_commands, is_interpreter,
 };
+use crate::risk_in_context::classify_in_context;
 use crate::rules::{MatchedRule, PolicyRule, RuleDecision, RuleSet, RuleSubject};
 use crate::shell::{
     PatchCommand, ScriptAnalysis, ScriptCommand, ScriptRedirect, ScriptWord, UndecidedPart, analyse_line,

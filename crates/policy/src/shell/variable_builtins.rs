@@ -2,7 +2,7 @@
 
 use crate::shell::ScriptWord;
 use crate::shell::command_collector::CommandCollector;
-use crate::shell::script_parser::ScriptParser;
+use crate::shell::parser_cursor::ScriptParser;
 use crate::shell::syntax_tree::{ParsedWord, ShellDialect, ValueKind, VariableFact};
 use crate::shell::wrapper_options::{OptionTable, parse_options};
 
