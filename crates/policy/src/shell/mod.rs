@@ -31,7 +31,6 @@ mod shell_invocation;
 mod shell_variables;
 mod special_wrappers;
 mod syntax_tree;
-mod test_builtin;
 mod variable_builtins;
 mod variable_facts;
 mod word_parser;
