@@ -5,7 +5,7 @@ use journal::JournalEntry;
 use tool::BYTES_PER_TOKEN;
 use wire::{ModelError, ModelErrorCode, ModelStreamEvent, ResponseEnd};
 
-use crate::response_stream::broken_stream;
+use crate::response_body::broken_stream;
 use crate::retry::{RetryCounter, random_fraction};
 use crate::{AgentFault, AgentSession, SessionEvent};
 
@@ -40,6 +40,11 @@ impl AgentSession {
             }
             None => ((self.history.byte_len() + self.request_overhead()) / BYTES_PER_TOKEN) as u64,
         }
+    }
+
+    /// Returns the bytes of a request that are not conversation.
+    fn request_overhead(&self) -> usize {
+        self.setup.instructions.len() + self.tools.1.len()
     }
 
     /// Returns the used share of the context window.

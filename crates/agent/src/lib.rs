@@ -15,7 +15,7 @@ mod model_backend;
 mod model_endpoint;
 mod otlp_collector;
 mod recorder;
-mod response_stream;
+mod response_body;
 mod resume;
 mod retry;
 mod round;

@@ -1,18 +1,24 @@
-//! HTTP client of a model API.
+//! HTTP client of a model API: sends requests, and reads the events of responses (SSE or JSON).
 
 use std::time::SystemTime;
 
+use futures_util::stream::StreamExt;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use http_client::{build_client, join_path, parse_safe_url, root_cause};
+use http_client::{build_client, join_path, parse_safe_url, root_cause, sse_events};
 use policy::UrlRefusal;
-use reqwest::Url;
+use reqwest::{Response, Url};
+use serde_json::Value;
 use tool::BoxFuture;
 use wire::{Dialect, ModelError, ModelErrorCode, RetryAdvice};
 
-use crate::response_stream::{read_body, response_events};
+use crate::response_body::{broken_stream, read_body};
 use crate::{ModelBackend, ModelEventStream};
 
+/// Maximum size of one event. The decoder limits the response as a whole.
+const MAX_EVENT_BYTES: usize = 16 << 20;
+/// The end marker of some APIs.
+const END_MARKER: &str = "[DONE]";
 /// Maximum number of bytes that are read of an error response.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
@@ -98,6 +104,34 @@ fn request_url(base: &str, dialect: Dialect) -> Result<Url, String> {
         }
     })?;
     Ok(join_path(&url, dialect.endpoint_path()))
+}
+
+/// Returns the events of `response`. A response that is plain JSON is one event.
+async fn response_events(response: Response) -> Result<ModelEventStream, ModelError> {
+    let kind = response.headers().get(http::header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if kind.starts_with("application/json") {
+        let whole = read_body(response, MAX_EVENT_BYTES).await?;
+        let json = parse_event(&whole);
+        return Ok(futures_util::stream::iter([json]).boxed());
+    }
+    let events = sse_events(response, MAX_EVENT_BYTES);
+    let read = events.take_while(|event| {
+        let over = event.as_ref().is_ok_and(|event| event.data.as_deref() == Some(END_MARKER));
+        std::future::ready(!over)
+    });
+    let json = read.filter_map(|event| {
+        std::future::ready(match event {
+            Ok(event) => event.data.filter(|data| !data.is_empty()).map(|data| parse_event(&data)),
+            Err(error) => Some(Err(broken_stream(&error.to_string()))),
+        })
+    });
+    // A fused stream can be polled again after its end.
+    Ok(json.fuse().boxed())
+}
+
+fn parse_event(text: &str) -> Result<Value, ModelError> {
+    serde_json::from_str(text).map_err(|error| broken_stream(&format!("it is not JSON: {error}")))
 }
 
 /// Converts the HTTP date of a `Retry-After` header to seconds; returns other values unchanged.

@@ -8,7 +8,7 @@ use http_client::{build_client, join_path, parse_safe_url, root_cause};
 use policy::UrlRefusal;
 use reqwest::{Client, Url};
 
-use crate::response_stream::read_body;
+use crate::response_body::read_body;
 
 /// Maximum number of response bytes that are read.
 const MAX_RESPONSE_BYTES: usize = 64 << 10;

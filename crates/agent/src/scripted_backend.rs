@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use tool::{BoxFuture, LocalShellCall, ToolCall, ToolPayload};
 use wire::{Dialect, MockOutput, ModelError, TokenUsage};
 
-use crate::response_stream::broken_stream;
+use crate::response_body::broken_stream;
 use crate::{ModelBackend, ModelEventStream};
 
 /// The tool of a `local_shell_call`.

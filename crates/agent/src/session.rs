@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tool::{OutputFacts, ToolErrorKind, ToolOutput};
-use wire::{ApiCompat, ModelRequest, ReasoningMode, TokenUsage};
+use wire::{ApiCompat, ReasoningMode, TokenUsage};
 
 use crate::history::{ConversationHistory, HistoryItem};
 use crate::resume::turn_id;
@@ -90,7 +90,7 @@ pub struct AgentSession {
     pub(crate) handle: SessionHandle,
     steering_receiver: mpsc::UnboundedReceiver<String>,
     /// The serialised tool list, and the tool names that it was made from.
-    tools: (Vec<String>, String),
+    pub(crate) tools: (Vec<String>, String),
     /// Token usage of the last response, and the conversation's size in bytes at that time.
     pub(crate) last_usage: Option<(TokenUsage, usize)>,
 }
@@ -234,46 +234,5 @@ impl AgentSession {
     /// Takes the next unread steering input.
     pub(crate) fn take_steered_input(&mut self) -> Option<String> {
         self.steering_receiver.try_recv().ok()
-    }
-
-    /// Returns the body of the next request.
-    pub(crate) fn next_request_body(&mut self) -> String {
-        self.refresh_tools();
-        self.request_body(self.history.entries(), &self.tools.1)
-    }
-
-    /// Returns a request body with `items` and `tools`.
-    pub(crate) fn request_body(&self, items: &[wire::SerializedItem], tools: &str) -> String {
-        self.setup.model.dialect().request_body(&ModelRequest {
-            model: &self.setup.model_name,
-            instructions: &self.setup.instructions,
-            items,
-            tools,
-            max_output_tokens: self.setup.limits.output,
-            cache_key: self.setup.cache_key.as_deref(),
-            reasoning: self.setup.reasoning,
-        })
-    }
-
-    /// Serialises the tools again if tools were added or removed.
-    fn refresh_tools(&mut self) {
-        let registry = self.setup.router.registry();
-        let names = registry.offered_names();
-        if self.tools.1.is_empty() || self.tools.0 != names {
-            let specs = registry.offered_specs();
-            let specs: Vec<&tool::ToolSpec> = specs.iter().collect();
-            let tools = self.setup.model.dialect().tools(&specs, &self.setup.api_compat);
-            self.tools = (names, tools.to_string());
-        }
-    }
-
-    /// Drops the serialised tools at the beginning of a turn, because definitions may have changed too.
-    pub(crate) fn forget_tools(&mut self) {
-        self.tools.1.clear();
-    }
-
-    /// Returns the bytes of a request that are not conversation.
-    pub(crate) fn request_overhead(&self) -> usize {
-        self.setup.instructions.len() + self.tools.1.len()
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use journal::JournalEntry;
-use tool::OutputImage;
-use wire::{ModelError, ModelErrorCode, ResponseEnd};
+use tool::{OutputImage, ToolSpec};
+use wire::{ModelError, ModelErrorCode, ModelRequest, ResponseEnd, SerializedItem};
 
 use crate::history::HistoryItem;
 use crate::recorder::hash_picture;
@@ -184,6 +184,42 @@ impl AgentSession {
                 _ => return Ok(round),
             }
         }
+    }
+
+    /// Returns the body of the next request.
+    fn next_request_body(&mut self) -> String {
+        self.refresh_tools();
+        self.request_body(self.history.entries(), &self.tools.1)
+    }
+
+    /// Returns a request body with `items` and `tools`.
+    pub(crate) fn request_body(&self, items: &[SerializedItem], tools: &str) -> String {
+        self.setup.model.dialect().request_body(&ModelRequest {
+            model: &self.setup.model_name,
+            instructions: &self.setup.instructions,
+            items,
+            tools,
+            max_output_tokens: self.setup.limits.output,
+            cache_key: self.setup.cache_key.as_deref(),
+            reasoning: self.setup.reasoning,
+        })
+    }
+
+    /// Serialises the tools again if tools were added or removed.
+    fn refresh_tools(&mut self) {
+        let registry = self.setup.router.registry();
+        let names = registry.offered_names();
+        if self.tools.1.is_empty() || self.tools.0 != names {
+            let specs = registry.offered_specs();
+            let specs: Vec<&ToolSpec> = specs.iter().collect();
+            let tools = self.setup.model.dialect().tools(&specs, &self.setup.api_compat);
+            self.tools = (names, tools.to_string());
+        }
+    }
+
+    /// Drops the serialised tools at the beginning of a turn, because definitions may have changed too.
+    fn forget_tools(&mut self) {
+        self.tools.1.clear();
     }
 
     /// Waits before a retry, or returns the error if there is none.

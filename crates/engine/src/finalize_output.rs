@@ -16,12 +16,11 @@ pub trait OverflowStore: Send + Sync {
     fn store(&self, call: &CallId, text: &str) -> Option<String>;
 }
 
-/// Turns the outcome of a call into its output: an error becomes a message, and too long a text loses its middle.
+/// Turns the outcome of a call into its output: an error becomes a message, and the times are added.
 pub(crate) fn finalize_output(
     outcome: Result<ToolOutput, ToolError>,
     stopwatch: &CallStopwatch,
     hints: &ErrorHints,
-    shorten: impl FnOnce(&mut ToolOutput),
 ) -> ToolOutput {
     let mut output = match outcome {
         Ok(output) => output,
@@ -30,7 +29,6 @@ pub(crate) fn finalize_output(
     output.facts.waited += stopwatch.total_wait();
     let worked = stopwatch.arrived.elapsed().saturating_sub(output.facts.waited);
     output.facts.duration.get_or_insert(worked);
-    shorten(&mut output);
     output
 }
 

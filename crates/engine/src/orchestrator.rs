@@ -2,7 +2,6 @@
 //!
 //! A refusal by the sandbox may lead to another question and another attempt.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,15 +25,6 @@ pub struct ToolOrchestrator {
     question_lock: Arc<tokio::sync::Mutex<Option<Instant>>>,
 }
 
-/// The limits of a call and its observers.
-pub(crate) struct CallBounds<'a> {
-    /// The time limit of one attempt. Time spent on questions does not count.
-    pub(crate) limit: Duration,
-    pub(crate) cancel: &'a CancellationToken,
-    pub(crate) stopwatch: &'a CallStopwatch,
-    pub(crate) observers: &'a ObserverSet,
-}
-
 /// One call with everything needed to run it.
 pub(crate) struct CallRun<'a> {
     pub(crate) tool: &'a str,
@@ -42,21 +32,44 @@ pub(crate) struct CallRun<'a> {
     /// A hook's reason to ask the user.
     pub(crate) hook_reason: Option<ApprovalReason>,
     pub(crate) cx: &'a Cx,
-    pub(crate) bounds: CallBounds<'a>,
+    /// The time limit of one attempt. Time spent on questions does not count.
+    pub(crate) limit: Duration,
+    pub(crate) cancel: &'a CancellationToken,
+    pub(crate) stopwatch: &'a CallStopwatch,
+    pub(crate) observers: &'a ObserverSet,
 }
 
 impl CallRun<'_> {
     /// Notifies the observers, if there are any.
     fn notify(&self, event: impl FnOnce() -> CallEvent) {
-        if !self.bounds.observers.is_empty() {
-            self.bounds.observers.notify(self.cx.call_id(), &event());
+        if !self.observers.is_empty() {
+            self.observers.notify(self.cx.call_id(), &event());
         }
     }
 
-    async fn run_attempt(&self, permit: &Permit) -> Result<ToolOutput, ToolError> {
-        let CallBounds { limit, cancel, stopwatch, .. } = self.bounds;
-        let work = std::pin::pin!(self.attempt.run(permit, self.cx));
-        run_until_deadline(work, self.cx, limit, cancel, stopwatch.arrived).await
+    /// Runs the attempt until it finishes, its time limit passes or the call is cancelled.
+    ///
+    /// A tool that waits for its halt signal receives it and has [`HALT_GRACE`] to answer with partial output. Every
+    /// other tool is dropped immediately.
+    async fn run_until_deadline(&self, permit: &Permit) -> Result<ToolOutput, ToolError> {
+        let (limit, arrived) = (self.limit, self.stopwatch.arrived);
+        let mut work = std::pin::pin!(self.attempt.run(permit, self.cx));
+        let (why, ended) = tokio::select! {
+            biased; // a result that is ready when the call is cancelled is the better answer
+            // `timeout` instead of a separate branch: it checks the clock even if the work is always ready.
+            done = tokio::time::timeout(limit, &mut work) => match done {
+                Ok(done) => return done,
+                Err(_) => (HaltReason::TimedOut { after: limit }, ToolError::TimedOut { after: limit }),
+            },
+            () = self.cancel.cancelled() => (HaltReason::Cancelled, ToolError::Cancelled { after: arrived.elapsed() }),
+        };
+        if !self.cx.halt(why) {
+            return Err(ended);
+        }
+        match tokio::time::timeout(HALT_GRACE, work).await {
+            Ok(done) => done.map(|output| mark_failed(output, ended.kind())),
+            Err(_) => Err(ended),
+        }
     }
 
     /// Returns true if a failed `output` may be due to missing rights, not to the call being halted.
@@ -95,7 +108,7 @@ impl ToolOrchestrator {
             let sandbox = permit.sandbox().as_str();
             tracing::debug!(number, sandbox, "runs the tool with its permit");
             call_run.notify(|| CallEvent::Attempted { number, sandbox });
-            let outcome = call_run.run_attempt(&permit).await;
+            let outcome = call_run.run_until_deadline(&permit).await;
             let (denials, suspected) = match &outcome {
                 Ok(output) if call_run.may_need_more_rights(output) => {
                     (output.facts.denials.as_slice(), output.facts.suspected_denial.as_ref())
@@ -155,7 +168,7 @@ impl ToolOrchestrator {
         let Some(approver) = &self.approver else {
             return Err(ToolError::Forbidden(Gate::not_asked_denial(&question, NotAskedReason::NoReviewer)));
         };
-        let CallBounds { cancel, stopwatch, observers, .. } = &call_run.bounds;
+        let CallRun { cancel, stopwatch, observers, .. } = call_run;
         let arrived = stopwatch.arrived;
         let call = call_run.cx.call_id();
         let answering = async {
@@ -243,35 +256,6 @@ fn with_refusal_note(output: ToolOutput, requested: &[String], note: Option<&str
 fn prepend_note(mut output: ToolOutput, note: String) -> ToolOutput {
     output.items.insert(0, OutputItem::Text(note));
     output
-}
-
-/// Runs `work` until it finishes, `limit` passes or `cancel` fires.
-///
-/// A tool that waits for its halt signal receives it and has [`HALT_GRACE`] to answer with partial output. Every other tool
-/// is dropped immediately.
-pub(crate) async fn run_until_deadline(
-    mut work: Pin<&mut impl Future<Output = Result<ToolOutput, ToolError>>>,
-    cx: &Cx,
-    limit: Duration,
-    cancel: &CancellationToken,
-    arrived: Instant,
-) -> Result<ToolOutput, ToolError> {
-    let (why, ended) = tokio::select! {
-        biased; // a result that is ready when the call is cancelled is the better answer
-        // `timeout` instead of a separate branch: it checks the clock even if the work is always ready.
-        done = tokio::time::timeout(limit, &mut work) => match done {
-            Ok(done) => return done,
-            Err(_) => (HaltReason::TimedOut { after: limit }, ToolError::TimedOut { after: limit }),
-        },
-        () = cancel.cancelled() => (HaltReason::Cancelled, ToolError::Cancelled { after: arrived.elapsed() }),
-    };
-    if !cx.halt(why) {
-        return Err(ended);
-    }
-    match tokio::time::timeout(HALT_GRACE, work).await {
-        Ok(done) => done.map(|output| mark_failed(output, ended.kind())),
-        Err(_) => Err(ended),
-    }
 }
 
 /// Marks a partial output as failed with `by`, for programs; the tool's own text explains it to the model.

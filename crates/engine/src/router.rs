@@ -18,7 +18,7 @@ use crate::finalize_output::{OverflowStore, finalize_output, truncate_output};
 use crate::hook_runner::{HookList, HookRun};
 use crate::lanes::{LaneTicket, Lanes};
 use crate::observer::ObserverSet;
-use crate::orchestrator::{CallBounds, CallRun};
+use crate::orchestrator::CallRun;
 use crate::stopwatch::CallStopwatch;
 use crate::{
     Approver, BYTES_PER_TOKEN, CallEvent, CallObserver, Hook, PlannedCall, Rulebook, ToolMetrics,
@@ -201,7 +201,7 @@ impl ToolRouter {
             let answering = AssertUnwindSafe(state.answer(&call, entry, cancel, &stopwatch));
             answering.catch_unwind().await.unwrap_or_else(|_| {
                 let crashed = ToolError::Crashed { tool: call.name.clone() };
-                finalize_output(Err(crashed), &stopwatch, &state.hints, |_| ())
+                finalize_output(Err(crashed), &stopwatch, &state.hints)
             })
         }
         .instrument(span)
@@ -333,9 +333,8 @@ impl RouterState {
             Err(unknown) => Err(unknown),
         };
         let store = self.overflow_store.as_deref();
-        let output = finalize_output(outcome, stopwatch, &self.hints, |output| {
-            truncate_output(output, self.limits.output_tokens, &call.id, store);
-        });
+        let mut output = finalize_output(outcome, stopwatch, &self.hints);
+        truncate_output(&mut output, self.limits.output_tokens, &call.id, store);
         let (success, error, usage) = (output.success, output.facts.error, output.facts.usage);
         let (elapsed, waited) = (output.facts.duration.unwrap_or_default(), output.facts.waited);
         self.metrics.record_call(name.as_deref(), success, elapsed);
@@ -386,36 +385,35 @@ impl RouterState {
         let hook_run = HookRun { hooks, call: planned_call, cancel: &cancel, arrived, observers, hints };
         let mut hook_outcome = hook_run.run_before().await?;
         let cx = self.new_context(call, working_dir);
-        let limit = self.limits.call_timeout;
         let call_run = CallRun {
             tool: &name,
             attempt: attempt.as_ref(),
             hook_reason: hook_outcome.approval_reason.take(),
             cx: &cx,
-            bounds: CallBounds { limit, cancel: &cancel, stopwatch, observers },
+            limit: self.limits.call_timeout,
+            cancel: &cancel,
+            stopwatch,
+            observers,
         };
         let work = AssertUnwindSafe(self.orchestrator.run(call_run)).catch_unwind().await;
         hook_run.run_after(hook_outcome, work.map_err(crashed).flatten()).await
     }
 
-    /// Plans the call; a panic in the tool becomes an error.
+    /// Parses the call and states its intent. Another tool may take the call over. A panic in a tool becomes an error.
     fn plan(&self, call: &ToolCall, tool: &dyn AnyTool) -> Result<CallPlan, ToolError> {
-        let planned = catch_unwind(AssertUnwindSafe(|| self.parse_and_plan(call, tool)));
+        let planned = catch_unwind(AssertUnwindSafe(|| {
+            let attempt = tool.plan(call, &self.working_dir)?;
+            let Some((tool, taken)) = self.registry.tool_taking_over(attempt.intent()) else {
+                let (tool, working_dir) = (tool.spec().name().to_owned(), Arc::clone(&self.working_dir));
+                return Ok(CallPlan { tool, replacement: None, attempt, working_dir });
+            };
+            let TakenOverCall { payload, working_dir } = taken;
+            let name = tool.spec().name().to_owned();
+            let call = ToolCall { id: call.id.clone(), name: name.clone(), payload };
+            let attempt = tool.plan(&call, &working_dir)?;
+            Ok(CallPlan { tool: name, replacement: Some(call), attempt, working_dir: Arc::new(working_dir) })
+        }));
         planned.map_err(|_| ToolError::Crashed { tool: tool.spec().name().to_owned() })?
-    }
-
-    /// Parses the call and states its intent. Another tool may take the call over.
-    fn parse_and_plan(&self, call: &ToolCall, tool: &dyn AnyTool) -> Result<CallPlan, ToolError> {
-        let attempt = tool.plan(call, &self.working_dir)?;
-        let Some((tool, taken)) = self.registry.tool_taking_over(attempt.intent()) else {
-            let (tool, working_dir) = (tool.spec().name().to_owned(), Arc::clone(&self.working_dir));
-            return Ok(CallPlan { tool, replacement: None, attempt, working_dir });
-        };
-        let TakenOverCall { payload, working_dir } = taken;
-        let name = tool.spec().name().to_owned();
-        let call = ToolCall { id: call.id.clone(), name: name.clone(), payload };
-        let attempt = tool.plan(&call, &working_dir)?;
-        Ok(CallPlan { tool: name, replacement: Some(call), attempt, working_dir: Arc::new(working_dir) })
     }
 
     fn new_context(&self, call: &ToolCall, working_dir: Arc<WorkingDir>) -> Cx {

@@ -79,12 +79,8 @@ impl ToolCallRuntime {
         if let CallTask::Running(task) = work {
             let output = task.await.unwrap_or_else(|_| {
                 let gone = ToolError::Fatal("the session ended before the call was answered".to_owned());
-                finalize_output(
-                    Err(gone),
-                    &CallStopwatch::starting_at(Instant::now()),
-                    &ErrorHints::default(),
-                    |_| (),
-                )
+                let stopwatch = CallStopwatch::starting_at(Instant::now());
+                finalize_output(Err(gone), &stopwatch, &ErrorHints::default())
             });
             *work = CallTask::Done(Box::new(output));
         }

@@ -1,12 +1,9 @@
 //! Bounded capture of one process's output. Output that exceeds the memory limit spills to a file as it arrives.
 
-mod head_tail;
-
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::spill::{Spill, SpillFile, describe_fault};
-use head_tail::HeadTail;
 
 /// Limits the bytes held in memory for each end (head and tail) of the output.
 #[derive(Debug, Clone, Copy)]
@@ -215,6 +212,74 @@ impl Captured {
             }
         }
     }
+}
+
+/// The first and last bytes of a stream, in buffers that grow up to a limit.
+#[derive(Debug, Default)]
+struct HeadTail {
+    head: Vec<u8>,
+    /// A ring buffer once it is full.
+    tail: Vec<u8>,
+    /// Index of the ring's oldest byte, which the next byte overwrites.
+    oldest: usize,
+    bytes: u64,
+}
+
+impl HeadTail {
+    /// Appends `bytes`, and holds at most `limit` bytes of each end. Every call must pass the same limit.
+    fn push(&mut self, bytes: &[u8], limit: usize) {
+        self.bytes += bytes.len() as u64;
+        let bytes = fill(&mut self.head, bytes, limit);
+        let bytes = &bytes[bytes.len().saturating_sub(limit)..];
+        let bytes = fill(&mut self.tail, bytes, limit);
+        if bytes.is_empty() {
+            return;
+        }
+        let (before, after) = bytes.split_at(bytes.len().min(limit - self.oldest));
+        self.tail[self.oldest..][..before.len()].copy_from_slice(before);
+        self.tail[..after.len()].copy_from_slice(after);
+        self.oldest = (self.oldest + bytes.len()) % limit;
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns head and tail, with a line between them that counts the omitted bytes, if there are any.
+    fn join_with_gap(&self) -> Vec<u8> {
+        let held = (self.head.len() + self.tail.len()) as u64;
+        let gap = match self.bytes - held {
+            0 => Vec::new(),
+            missing => format!("\n[… {missing} bytes are not here …]\n").into_bytes(),
+        };
+        let (newest, oldest) = self.tail.split_at(self.oldest);
+        [&self.head, &gap, oldest, newest].concat()
+    }
+
+    fn last(&self) -> Option<u8> {
+        let newest = self.tail[..self.oldest].last();
+        newest.or(self.tail.last()).or(self.head.last()).copied()
+    }
+}
+
+impl From<HeadTail> for StreamPortion {
+    fn from(mut head_tail: HeadTail) -> Self {
+        head_tail.tail.rotate_left(head_tail.oldest);
+        let omitted = head_tail.bytes - (head_tail.head.len() + head_tail.tail.len()) as u64;
+        Self { head: head_tail.head, tail: head_tail.tail, omitted, bytes: head_tail.bytes }
+    }
+}
+
+/// Appends the part of `bytes` that fits to `buffer`, and returns the rest.
+fn fill<'a>(buffer: &mut Vec<u8>, bytes: &'a [u8], limit: usize) -> &'a [u8] {
+    let (part, rest) = bytes.split_at(bytes.len().min(limit - buffer.len()));
+    let needed = buffer.len() + part.len();
+    if needed > buffer.capacity() {
+        // Doubling would exceed the limit.
+        buffer.reserve_exact(needed.max(2 * buffer.capacity()).min(limit) - buffer.len());
+    }
+    buffer.extend_from_slice(part);
+    rest
 }
 
 /// Creates a spill file that starts with `parts`, or returns the reason why it cannot.

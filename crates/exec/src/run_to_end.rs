@@ -102,8 +102,9 @@ impl OneShotCommand<'_> {
         let command =
             ProcessCommand::new(self.line.clone(), self.env.clone(), directory, Stdio::FileInput(input));
         let capture = Capture::new(None, String::new()).with_stream_limit(self.max_output_bytes);
+        let allowed = spawner.find_cell(permit).await?;
         let (session, mut pump) =
-            ProcessSession::begin(0, command, SessionOrigin::default(), capture, spawner, permit).await?;
+            ProcessSession::begin(0, command, SessionOrigin::default(), capture, spawner, &allowed).await?;
         let writes_too_much =
             |session: &ProcessSession| session.bytes_written(CapturedStream::Stdout) > self.max_output_bytes;
         // Processes that the program leaves running are not awaited; they die with the pump.

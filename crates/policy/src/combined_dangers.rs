@@ -1,11 +1,10 @@
 //! Finds each command's worst danger in its line: data flow, `cd`, downloads, variables, loops, embedded code.
 
-use crate::command_analysis::word_text;
-use crate::command_risk::danger_of;
 use crate::download_then_run::WrittenFiles;
 use crate::expand::ScriptVariables;
 use crate::programs::CommandRisk;
-use crate::shell::{ScriptAnalysis, ScriptCommand, UnboundedGrowth, analyse_script};
+use crate::risk_in_context::danger_of;
+use crate::shell::{ScriptAnalysis, ScriptCommand, UnboundedGrowth, analyse_script, word_text};
 use crate::{dataflow, disguised_danger, embedded_code, endless_output, expand, hidden_writes};
 
 /// Returns, for each command of `line`, the danger that the other commands add, if there is one.

@@ -4,16 +4,17 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::combined_dangers;
-use crate::command_risk::classify_in_context;
 use crate::dataflow::{self, SINKS};
 use crate::programs::program_name;
 use crate::programs::{
     CommandRisk, Listing, ShellFamily, Starter, classify_command, dangerous_variable, first_altering_word,
     inner_commands, is_interpreter,
 };
+use crate::risk_in_context::classify_in_context;
 use crate::rules::{MatchedRule, PolicyRule, RuleDecision, RuleSet, RuleSubject};
 use crate::shell::{
     PatchCommand, ScriptAnalysis, ScriptCommand, ScriptRedirect, ScriptWord, UndecidedPart, analyse_line,
+    literal_text, word_text,
 };
 use crate::xargs_pipeline::ReadOnlyStarts;
 use crate::{ApprovalCase, CommandLine, MachineLookup, ResolvedProgram};
@@ -361,13 +362,6 @@ impl AppliedRule {
     }
 }
 
-pub(crate) fn literal_text(word: &ScriptWord) -> Option<&str> {
-    match word {
-        ScriptWord::Literal(text) => Some(text),
-        ScriptWord::Unknown(_) => None,
-    }
-}
-
 /// Git options before the sub-command that take the next word as their value.
 pub(crate) const GIT_VALUED: &[&str] = &[
     "-C", "-c", "--attr-source", "--config-env", "--exec-path", "--git-dir", "--namespace", "--super-prefix",
@@ -448,13 +442,6 @@ fn find_likely_rules<'a>(command: &ScriptCommand, rules: &'a RuleSet) -> Vec<&'a
     let mut found = rules.likely_rules(&command.words);
     found.extend(started.flat_map(|argv| rules.likely_rules(&argv)));
     found
-}
-
-/// Returns the literal text of a word, or its source text if it is unknown.
-pub(crate) fn word_text(word: &ScriptWord) -> &str {
-    match word {
-        ScriptWord::Literal(text) | ScriptWord::Unknown(text) => text,
-    }
 }
 
 /// Returns true if the command at `at` only starts the next one.

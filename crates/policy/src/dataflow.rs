@@ -1,13 +1,12 @@
 //! Finds dangers in the data flow of a command: the sources of its input and the destinations of its output.
 
-use crate::command_analysis::{literal_text, word_text};
 use crate::interpreter_args::ScriptSource;
 use crate::programs::program_name;
 use crate::programs::{
     REMOVES_FILES, ShellFamily, Starter, WRITES_PERSISTENT_PATH, drops_data, inner_commands, is_interpreter,
     is_persistent_path, normalize_path_text, script_file_options,
 };
-use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
+use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord, literal_text, word_text};
 
 const RUNS_OUTPUT: &str = "runs whatever another command writes";
 /// Interpreters that work on a database.

@@ -1,11 +1,10 @@
 //! Finds dangers disguised with variables that a script sets, braces, `$IFS` or glob patterns as program names.
 
-use crate::command_analysis::{literal_text, word_text};
-use crate::command_risk::danger_of;
 use crate::expand::{self, ScriptVariables, UnknownExpansion, fits_glob};
 use crate::programs::program_name;
 use crate::programs::{CommandRisk, programs_matching};
-use crate::shell::{ScriptCommand, ScriptWord, analyse_argv};
+use crate::risk_in_context::danger_of;
+use crate::shell::{ScriptCommand, ScriptWord, analyse_argv, literal_text, word_text};
 
 /// Maximum number of programs tried for one glob pattern.
 const MAX_GLOB_PROGRAMS: usize = 64;

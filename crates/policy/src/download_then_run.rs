@@ -2,13 +2,12 @@
 //!
 //! It also analyses scripts that the line itself writes and then runs.
 
-use crate::command_analysis::{literal_text, word_text};
-use crate::command_risk::danger_of;
 use crate::embedded_code;
 use crate::interpreter_args::ScriptSource;
 use crate::programs::program_name;
 use crate::programs::{CommandRisk, ShellFamily, is_interpreter, normalize_path_text, script_file_options};
-use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord, analyse_script};
+use crate::risk_in_context::danger_of;
+use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord, analyse_script, literal_text, word_text};
 
 const RUNS_DOWNLOAD: &str = "runs what another command of the line downloads or unpacks";
 

@@ -2,12 +2,11 @@
 //!
 //! It also finds fork bombs. Only well-known calls are found.
 
-use crate::command_analysis::{literal_text, word_text};
-use crate::command_risk::danger_of;
 use crate::interpreter_args::ScriptSource;
 use crate::programs::program_name;
 use crate::programs::{CommandRisk, REMOVES_FILES, ShellFamily, is_interpreter};
-use crate::shell::{ScriptCommand, ScriptRedirect, analyse_argv, analyse_script};
+use crate::risk_in_context::danger_of;
+use crate::shell::{ScriptCommand, ScriptRedirect, analyse_argv, analyse_script, literal_text, word_text};
 
 /// Maximum length of the examined code.
 const MAX_CODE_BYTES: usize = 16 << 10;

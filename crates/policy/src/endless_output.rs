@@ -1,9 +1,8 @@
 //! Finds commands that write endless output to a file: `yes > x`, `cat /dev/zero | tee x`.
 
-use crate::command_analysis::{literal_text, word_text};
 use crate::programs::program_name;
 use crate::programs::{CommandRisk, is_endless_device};
-use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
+use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord, literal_text, word_text};
 
 /// Programs that pass on all their input in some form.
 const PASS_THROUGH_PROGRAMS: &[&str] = &[

@@ -1,9 +1,8 @@
 //! Finds writes to persistent paths that are hidden by a preceding `cd` or by a variable that the line sets.
 
-use crate::command_analysis::{literal_text, word_text};
 use crate::programs::program_name;
 use crate::programs::{CommandRisk, WRITES_PERSISTENT_PATH, classify_command, is_persistent_path};
-use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
+use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord, literal_text, word_text};
 
 /// Maximum number of directories examined.
 const MAX_DIRECTORIES: usize = 16;

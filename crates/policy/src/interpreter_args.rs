@@ -1,8 +1,7 @@
 //! Finds the program that an interpreter runs, by its arguments: a text, a file, or its standard input.
 
-use crate::command_analysis::word_text;
 use crate::programs::ShellFamily;
-use crate::shell::ScriptWord;
+use crate::shell::{ScriptWord, word_text};
 
 /// Options of other interpreters whose value, the next word, is not a program.
 const VALUE_OPTIONS: &[&str] = &["-C", "-I", "-O", "-W", "-X", "-r", "--import", "--require"];

@@ -1,12 +1,11 @@
 //! Decides which commands started by `xargs` or `find -exec` are read-only, although unknown arguments are added.
 
-use crate::command_analysis::{literal_text, word_text};
 use crate::programs::program_name;
 use crate::programs::{
     ShellFamily, find_only_runs_commands, is_read_only_with_any_args, may_name_special_files,
     prints_file_names, xargs_only_runs_command,
 };
-use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
+use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord, literal_text, word_text};
 
 /// Placeholders for an added argument.
 const PLACEHOLDERS: &[&str] = &["{}", "%"];

@@ -116,7 +116,7 @@ impl CommandSandbox {
     /// Returns the enforcement for `argv`.
     pub async fn enforcement(&self, argv: &[String]) -> Result<policy::Enforcement, SandboxFault> {
         let permit = self.permit_for(&argv.to_vec().into())?;
-        Ok(self.sessions.spawner().enforcement(&permit).await?)
+        Ok(self.sessions.spawner().find_cell(&permit).await?.enforcement())
     }
 
     /// Runs `argv` to its end with `env` and `input`; `most` limits its time and output.
@@ -144,7 +144,7 @@ impl CommandSandbox {
     /// Explains how `argv` would be confined.
     pub async fn explain(&self, argv: &[String]) -> Result<ConfinementReport, SandboxFault> {
         let permit = self.permit_for(&argv.to_vec().into())?;
-        Ok(self.sessions.spawner().explain(&permit).await?)
+        Ok(self.sessions.spawner().find_cell(&permit).await?.explain())
     }
 
     /// Probes what this machine supports, tier by tier, and returns advice on missing support.

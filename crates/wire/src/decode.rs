@@ -23,7 +23,8 @@ use tool::ToolCall;
 
 use crate::{AssistantTurn, Dialect, ModelError, TokenUsage, WireFault};
 use accumulator::{AccumulatedContent, ResponseAccumulator};
-pub use call_reader::{CallReader, ParsedCall};
+pub use call_reader::CallReader;
+pub use partial_call::ParsedCall;
 use response_boundary::ResponseFragment;
 
 /// An event decoded from a model response.

@@ -10,7 +10,7 @@ use reqwest::Url;
 use tool::BoxFuture;
 
 use super::{SearchHit, SearchProvider, SearchQuery, parse_search_hits};
-use crate::response_stream::read_body;
+use crate::response_body::read_body;
 
 /// Maximum number of response bytes that are read.
 const MAX_RESPONSE_BYTES: usize = 4 << 20;

@@ -5,8 +5,7 @@ use runtime::{CallEvent, CallId, CallObserver, OutputItem, ToolCall, ToolNotice,
 use serde_json::{Value, json};
 
 use super::{SessionStart, SessionView};
-use server::event_json::millis_json;
-use server::pipe::event_line;
+use server::event_json::{event_line, millis_json};
 
 /// Writes JSON lines to standard output.
 pub(super) struct JsonLines;

@@ -1,9 +1,25 @@
 //! Binary encoding of messages: a length prefix, then numbers and byte strings.
 
+use std::io;
+use std::ops::Range;
 use std::time::Duration;
 
 /// The size of the length prefix in bytes.
 pub(crate) const LENGTH_PREFIX_BYTES: usize = 4;
+
+/// Returns the range of the first message in `received`, without its length prefix; `None` while it is incomplete. A
+/// message of more than `limit` bytes is an error.
+pub(crate) fn find_message(received: &[u8], limit: usize) -> io::Result<Option<Range<usize>>> {
+    let Some(prefix) = received.first_chunk() else { return Ok(None) };
+    let length = message_length(*prefix, limit).ok_or(io::ErrorKind::InvalidData)?;
+    let message = LENGTH_PREFIX_BYTES..LENGTH_PREFIX_BYTES + length;
+    Ok((message.end <= received.len()).then_some(message))
+}
+
+/// Returns the length that a message has by its prefix, if it is at most `limit`.
+pub(crate) fn message_length(prefix: [u8; LENGTH_PREFIX_BYTES], limit: usize) -> Option<usize> {
+    usize::try_from(u32::from_le_bytes(prefix)).ok().filter(|&length| length <= limit)
+}
 
 /// Encodes a message.
 pub(crate) struct MessageEncoder(Vec<u8>);

@@ -1,16 +1,20 @@
-//! Blocking message and descriptor passing over a socket, as used by the spawner and the supervisors.
+//! Message and descriptor passing over a socket, between the host, the spawner, cells and supervisors.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,
 };
+use tokio::io::Interest;
+use tokio::net::UnixStream;
 
-use super::messages::LENGTH_PREFIX_BYTES;
+use super::codec::{LENGTH_PREFIX_BYTES, message_length};
 
 /// The maximum number of descriptors in one message.
 pub(crate) const MAX_FDS: usize = 5;
@@ -59,8 +63,7 @@ pub(crate) fn receive_message(from: impl AsFd, limit: usize) -> Option<(Vec<u8>,
     let mut fds = Vec::new();
     let mut length = [0; LENGTH_PREFIX_BYTES];
     receive_exact(&from, &mut length, &mut fds)?;
-    let length = usize::try_from(u32::from_le_bytes(length)).ok().filter(|&length| length <= limit)?;
-    let mut bytes = vec![0; length];
+    let mut bytes = vec![0; message_length(length, limit)?];
     receive_exact(&from, &mut bytes, &mut fds)?;
     Some((bytes, fds))
 }
@@ -76,22 +79,46 @@ fn receive_exact(from: impl AsFd, mut bytes: &mut [u8], fds: &mut Vec<OwnedFd>) 
     Some(())
 }
 
-/// Writes all of `bytes`. Blocks while the socket is full.
-pub(crate) fn write_all(to: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
-    // ends: every round writes some of it or is the last
+/// Sends all of `bytes`, the first of them with `fds`. Blocks while the socket is full, but for at most `patience`.
+pub(crate) fn send_all(
+    to: impl AsFd,
+    mut bytes: &[u8],
+    mut fds: &[BorrowedFd<'_>],
+    patience: Option<Duration>,
+) -> io::Result<()> {
+    let patience = patience.and_then(|patience| Timespec::try_from(patience).ok());
+    // ends: with the message sent, or when the peer was busy for too long
     while !bytes.is_empty() {
-        match rustix::net::send(&to, bytes, SendFlags::NOSIGNAL) {
-            Ok(sent) => bytes = &bytes[sent..],
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+        match send(&to, bytes, fds) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                match poll(&mut [PollFd::new(&to, PollFlags::OUT)], patience.as_ref()) {
+                    Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                    Ok(_) | Err(Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            sent => (bytes, fds) = (&bytes[sent?..], &[]),
         }
+    }
+    Ok(())
+}
+
+/// Sends all of `bytes` as [`send_all`] does, without blocking the thread.
+pub(crate) async fn send_all_async(
+    to: &UnixStream,
+    mut bytes: &[u8],
+    mut fds: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    // ends: every round sends some of it or is the last
+    while !bytes.is_empty() {
+        let sent = to.async_io(Interest::WRITABLE, || send(to, bytes, fds)).await?;
+        (bytes, fds) = (&bytes[sent..], &[]);
     }
     Ok(())
 }
 
 /// Returns true if there is data to receive, or the peer is gone.
 pub(crate) fn is_readable(from: impl AsFd) -> io::Result<bool> {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     Ok(poll(&mut [PollFd::new(&from, PollFlags::IN)], Some(&now))? > 0)
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-pub(super) use super::codec::LENGTH_PREFIX_BYTES;
 use super::codec::{MessageDecoder, MessageEncoder};
 use crate::sandbox::SandboxRefusal;
 use crate::sandbox::mounted_layers::LayerRequest;
@@ -244,6 +243,7 @@ impl MessageDecoder<'_> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::codec::LENGTH_PREFIX_BYTES;
     use super::*;
 
     #[test]

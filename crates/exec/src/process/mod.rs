@@ -47,5 +47,5 @@ pub use pty::PtySize;
 pub(crate) use pty::resize;
 pub(crate) use running_process::{ProcessPipes, RunningProcess};
 pub use spawn_fault::SpawnFault;
-pub use spawner::{ConfinementReport, ProcessCommand, Spawner, Stdio};
+pub use spawner::{CellPermit, ConfinementReport, ProcessCommand, Spawner, Stdio};
 pub use spawner_entry::{init, raise_open_files};

@@ -1,38 +1,28 @@
 //! A running process: its pipes and the control socket to its supervisor.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use policy::{Confinement, Enforcement, ReadScope};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
-use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
-use super::messages::{LENGTH_PREFIX_BYTES, MAX_REPORT_BYTES, SupervisorOrder, SupervisorReport};
+use super::codec::find_message;
+use super::fd_passing::send_all_async;
+use super::messages::{MAX_REPORT_BYTES, SupervisorOrder, SupervisorReport};
 use super::spawner::{Spawner, Stdio};
-use super::{fd_passing, pty, sys};
+use super::{pty, sys};
 use crate::capture::CapturedStream;
+use crate::sandbox::git::GitLayer;
 use crate::sandbox::host_watch::HostFileWatch;
-use crate::sandbox::pool::{BorrowedLayer, SandboxCell};
+use crate::sandbox::pool::SandboxCell;
 
 /// The maximum number of idle supervisors.
 const MAX_IDLE_SUPERVISORS: usize = 8;
-
-pub(super) async fn send(control: &UnixStream, order: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let (mut rest, mut fds) = (order, fds);
-    // ends: every round sends some of it or is the last
-    while !rest.is_empty() {
-        let sent = control.async_io(Interest::WRITABLE, || fd_passing::send(control, rest, fds)).await?;
-        (rest, fds) = (&rest[sent..], &[]);
-    }
-    Ok(())
-}
 
 /// The host's ends of the standard streams.
 #[derive(Debug, Default)]
@@ -100,11 +90,9 @@ pub(crate) struct RunningProcess {
     pub(crate) pipes: ProcessPipes,
     pub(super) spawner: Spawner,
     /// The cell, if the process is confined.
-    pub(super) cell: Option<Arc<SandboxCell>>,
-    /// The enforcement in force.
-    pub(crate) enforcement: Enforcement,
+    pub(crate) cell: Option<Arc<SandboxCell>>,
     /// The layers that hold its changes to git directories.
-    pub(crate) layers: Vec<BorrowedLayer>,
+    pub(crate) layers: Vec<GitLayer>,
     /// The names of the layers.
     pub(super) layer_names: Vec<String>,
     /// The watch for files that take effect on the user's machine, if the process is confined.
@@ -123,21 +111,6 @@ impl RunningProcess {
             shared.idle.push(supervisor);
         }
     }
-
-    /// Returns the confinement, if the process is confined.
-    pub(crate) fn confinement(&self) -> Option<Arc<Confinement>> {
-        self.cell.as_ref().map(|cell| Arc::clone(cell.confinement()))
-    }
-
-    /// Returns the git directories that are read-only because there are too many.
-    pub(crate) fn read_only_repositories(&self) -> Arc<[PathBuf]> {
-        self.cell.as_ref().map(|cell| cell.read_only_repositories()).unwrap_or_default()
-    }
-
-    /// Returns the readable paths, if the process is confined.
-    pub(crate) fn read_scope(&self) -> Option<Arc<ReadScope>> {
-        self.cell.as_ref().map(|cell| Arc::clone(cell.read_scope()))
-    }
 }
 
 /// The socket to a supervisor.
@@ -148,11 +121,14 @@ pub(crate) struct ControlSocket {
 }
 
 impl ControlSocket {
-    /// Returns the supervisor's next report, or `None` if it is gone. Cancel safe.
+    /// Returns the supervisor's next report, or `None` if it is gone or malformed. Cancel safe.
     pub(crate) async fn next_report(&mut self) -> Option<SupervisorReport> {
         // ends: with a report, or when the supervisor is gone
         loop {
-            if let Some(report) = self.parse_report()? {
+            if let Some(message) = find_message(&self.inbox, MAX_REPORT_BYTES).ok()? {
+                let end = message.end;
+                let report = SupervisorReport::decode(&self.inbox[message])?;
+                self.inbox.drain(..end);
                 return Some(report);
             }
             self.stream.readable().await.ok()?;
@@ -166,29 +142,13 @@ impl ControlSocket {
         }
     }
 
-    /// Parses a complete report: `Some(None)` if it is incomplete, `None` if it is malformed.
-    fn parse_report(&mut self) -> Option<Option<SupervisorReport>> {
-        let Some(length) = self.inbox.first_chunk::<LENGTH_PREFIX_BYTES>() else { return Some(None) };
-        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
-        if length > MAX_REPORT_BYTES {
-            return None;
-        }
-        if self.inbox.len() < LENGTH_PREFIX_BYTES + length {
-            return Some(None);
-        }
-        let report =
-            SupervisorReport::decode(&self.inbox[LENGTH_PREFIX_BYTES..LENGTH_PREFIX_BYTES + length])?;
-        self.inbox.drain(..LENGTH_PREFIX_BYTES + length);
-        Some(Some(report))
-    }
-
     /// Ends every process of the run: SIGTERM, then SIGKILL after `grace`.
     pub(crate) async fn end(&self, grace: Duration) -> io::Result<()> {
-        send(&self.stream, &SupervisorOrder::End { grace }.encode(), &[]).await
+        send_all_async(&self.stream, &SupervisorOrder::End { grace }.encode(), &[]).await
     }
 
     /// Sends a signal to the process group of the program.
     pub(crate) async fn signal(&self, signal: i32) -> io::Result<()> {
-        send(&self.stream, &SupervisorOrder::Signal(signal).encode(), &[]).await
+        send_all_async(&self.stream, &SupervisorOrder::Signal(signal).encode(), &[]).await
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream as StdStream;
 use std::os::unix::process::CommandExt;
@@ -13,19 +13,19 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use policy::{CommandLine, Enforcement, Permit, Tier};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::codec::MessageEncoder;
 use super::messages::{LaunchRequest, LaunchStep, MAX_ORDER_BYTES, SupervisorOrder, SupervisorReport};
 use super::pty::PtySize;
-use super::running_process::{ControlSocket, ProcessPipes, RunningProcess, send};
+use super::running_process::{ControlSocket, ProcessPipes, RunningProcess};
 use super::spawn_fault::SpawnFault;
 use super::{fd_passing, spawner_entry};
 use crate::fs::FileHandle;
 use crate::sandbox::Scratch;
-use crate::sandbox::pool::{BorrowedLayer, CellPool, SandboxCell, unconfined_enforcement};
+use crate::sandbox::mounted_layers::LayerRequest;
+use crate::sandbox::pool::{CellPool, SandboxCell, unconfined_enforcement};
 
 /// The time limit for the spawner to create a supervisor.
 const SPAWNER_TIMEOUT: Duration = Duration::from_secs(3);
@@ -97,14 +97,19 @@ impl Drop for SpawnerLink {
 }
 
 impl Spawner {
+    /// Finds the cell for commands that run with `permit`, and creates it if it is missing.
+    pub async fn find_cell<'a>(&self, permit: &'a Permit) -> Result<CellPermit<'a>, SpawnFault> {
+        Ok(CellPermit { permit, cell: self.cells.find_or_create(self, permit).await? })
+    }
+
     /// Starts `command` with its permit, confined as the permit says.
     pub(crate) async fn start(
         &self,
         command: &ProcessCommand,
-        permit: &Permit,
+        allowed: &CellPermit<'_>,
     ) -> Result<RunningProcess, SpawnFault> {
-        permit.may_run(&command.judged)?;
-        let cell = self.cell_for(permit).await?;
+        allowed.permit.may_run(&command.judged)?;
+        let cell = allowed.cell.clone();
         let (pipes, theirs) = ProcessPipes::open(&command.stdio, cell.as_deref())?;
         let directory = command.directory.directory()?;
         // In a cell the directory is entered by its path: the descriptor would lead out of the cell.
@@ -118,29 +123,28 @@ impl Spawner {
         let watch = cell.as_ref().map(|cell| cell.begin_watch());
         loop {
             let (supervisor, layer_names, source) = self.take_supervisor(cell.as_deref())?;
-            let layers = cell.as_ref().map(|cell| cell.layers_for_run(&layer_names)).unwrap_or_default();
-            let order = SupervisorOrder::Run(command.launch_request(cell.as_deref(), &layers)).encode();
+            let (requests, layers) =
+                cell.as_ref().map(|cell| cell.layers_for_run(&layer_names)).unwrap_or_default();
+            let order = SupervisorOrder::Run(command.launch_request(cell.as_deref(), requests)).encode();
             if order.len() > MAX_ORDER_BYTES {
                 return Err(command.launch_fault(LaunchStep::Exec, rustix::io::Errno::TOOBIG.raw_os_error()));
             }
             let mut control_socket =
                 ControlSocket { stream: UnixStream::from_std(supervisor)?, inbox: Vec::new() };
             tries += usize::from(source != SupervisorSource::Reused);
-            match self.send_when_ready(&mut control_socket, source, &order, &fds).await {
+            let sending = async {
+                // A new supervisor that is only late would still run the order.
+                if source != SupervisorSource::Reused {
+                    self.wait_until_ready(&mut control_socket, source).await?;
+                }
+                fd_passing::send_all_async(&control_socket.stream, &order, &fds).await
+            };
+            match sending.await {
                 Ok(()) => {
                     tracing::debug!(confined = cell.is_some(), "sent the order to a supervisor");
-                    let enforcement = enforcement_in(cell.as_deref(), permit);
                     let spawner = self.clone();
-                    let run = RunningProcess {
-                        control_socket,
-                        pipes,
-                        spawner,
-                        cell,
-                        enforcement,
-                        layers,
-                        layer_names,
-                        watch,
-                    };
+                    let run =
+                        RunningProcess { control_socket, pipes, spawner, cell, layers, layer_names, watch };
                     return Ok(run);
                 }
                 Err(error) if tries == MAX_NEW_SUPERVISORS => {
@@ -152,30 +156,6 @@ impl Spawner {
                 Err(_) => {}
             }
         }
-    }
-
-    /// Returns the cell for a command that runs with `permit`, and creates it if it is missing. `None`: the command
-    /// is not confined.
-    async fn cell_for(&self, permit: &Permit) -> Result<Option<Arc<SandboxCell>>, SpawnFault> {
-        match permit.confinement() {
-            Some(confinement) => self.cells.find_or_create(self, permit.read_scope(), confinement).await,
-            None => Ok(None),
-        }
-    }
-
-    /// Sends `order` to a supervisor. The order waits until a new supervisor is ready: one that is only late would
-    /// still run the order.
-    async fn send_when_ready(
-        &self,
-        control_socket: &mut ControlSocket,
-        source: SupervisorSource,
-        order: &[u8],
-        fds: &[BorrowedFd<'_>],
-    ) -> io::Result<()> {
-        if source != SupervisorSource::Reused {
-            self.wait_until_ready(control_socket, source).await?;
-        }
-        send(&control_socket.stream, order, fds).await
     }
 
     /// Waits for the first report of a new supervisor. Replaces a spawner that is too late.
@@ -207,22 +187,6 @@ impl Spawner {
         ours.set_nonblocking(true)?;
         shared.request_from_spawner(order, &theirs)?;
         Ok(ours)
-    }
-
-    /// Returns the enforcement for a command that runs with `permit`. Creates the cell if it is missing.
-    pub async fn enforcement(&self, permit: &Permit) -> Result<Enforcement, SpawnFault> {
-        let cell = self.cell_for(permit).await?;
-        Ok(enforcement_in(cell.as_deref(), permit))
-    }
-
-    /// Returns the mounts, the tier and the enforcement for a command that runs with `permit`.
-    pub async fn explain(&self, permit: &Permit) -> Result<ConfinementReport, SpawnFault> {
-        let cell = self.cell_for(permit).await?;
-        Ok(ConfinementReport {
-            tier: cell.as_ref().map_or(Tier::Nothing, |cell| cell.tier()),
-            enforcement: enforcement_in(cell.as_deref(), permit),
-            mounts: cell.map(|cell| cell.describe_mounts()).unwrap_or_default(),
-        })
     }
 
     /// Kills a spawner that does not respond, e.g. because a program stopped it. The next request starts another one.
@@ -265,9 +229,30 @@ impl Spawner {
     }
 }
 
-/// Returns the enforcement for a command with `permit`, in `cell` or outside any cell.
-fn enforcement_in(cell: Option<&SandboxCell>, permit: &Permit) -> Enforcement {
-    cell.map_or_else(|| unconfined_enforcement(permit), |cell| cell.enforcement.clone())
+/// A permit, and the cell for the commands that run with it.
+#[derive(Debug)]
+pub struct CellPermit<'a> {
+    permit: &'a Permit,
+    /// `None`: the commands are not confined.
+    cell: Option<Arc<SandboxCell>>,
+}
+
+impl CellPermit<'_> {
+    /// Returns the enforcement.
+    pub fn enforcement(&self) -> Enforcement {
+        self.cell
+            .as_ref()
+            .map_or_else(|| unconfined_enforcement(self.permit), |cell| cell.enforcement.clone())
+    }
+
+    /// Returns the mounts, the tier and the enforcement.
+    pub fn explain(&self) -> ConfinementReport {
+        ConfinementReport {
+            tier: self.cell.as_ref().map_or(Tier::Nothing, |cell| cell.tier),
+            enforcement: self.enforcement(),
+            mounts: self.cell.as_ref().map(|cell| cell.describe_mounts()).unwrap_or_default(),
+        }
+    }
 }
 
 /// The source of a supervisor.
@@ -332,21 +317,12 @@ impl SpawnerLink {
 
 /// Sends an order with the socket `end`, which the new supervisor or cell will serve.
 fn send_request(socket: &StdStream, order: &[u8], end: &StdStream) -> io::Result<()> {
-    let end = [end.as_fd()];
-    let (mut rest, mut fds) = (order, &end[..]);
-    // ends: with the message sent, or when the other side was busy for too long
-    while !rest.is_empty() {
-        match fd_passing::send(socket, rest, fds) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let wait = Timespec::try_from(SPAWNER_TIMEOUT).ok();
-                if poll(&mut [PollFd::new(socket, PollFlags::OUT)], wait.as_ref())? == 0 {
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, "the spawner does not answer"));
-                }
-            }
-            sent => (rest, fds) = (&rest[sent?..], &[]),
+    fd_passing::send_all(socket, order, &[end.as_fd()], Some(SPAWNER_TIMEOUT)).map_err(|error| {
+        match error.kind() {
+            io::ErrorKind::TimedOut => io::Error::new(error.kind(), "the spawner does not answer"),
+            _ => error,
         }
-    }
-    Ok(())
+    })
 }
 
 impl ProcessCommand {
@@ -361,7 +337,7 @@ impl ProcessCommand {
         Self { judged, argv, env, directory, stdio, prelude: None }
     }
 
-    fn launch_request(&self, cell: Option<&SandboxCell>, layers: &[BorrowedLayer]) -> LaunchRequest {
+    fn launch_request(&self, cell: Option<&SandboxCell>, layers: Vec<LayerRequest>) -> LaunchRequest {
         let variable =
             |(name, value): (&OsString, &OsString)| [name.as_bytes(), b"=", value.as_bytes()].concat();
         let mut env = self.env.clone();
@@ -380,7 +356,7 @@ impl ProcessCommand {
             terminal: matches!(self.stdio, Stdio::Terminal(_)),
             prelude: self.prelude.is_some(),
             directory,
-            layers: layers.iter().map(|layer| layer.request.clone()).collect(),
+            layers,
         }
     }
 

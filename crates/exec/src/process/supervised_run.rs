@@ -367,7 +367,7 @@ impl<'a> SupervisedRun<'a> {
     }
 
     fn send_reports(&mut self) {
-        let _host_is_gone = fd_passing::write_all(self.supervisor.control, &self.pending_reports);
+        let _host_is_gone = fd_passing::send_all(self.supervisor.control, &self.pending_reports, &[], None);
         self.pending_reports.clear();
     }
 

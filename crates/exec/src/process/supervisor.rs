@@ -33,7 +33,7 @@ pub(crate) fn supervise(
     // The children run as the same user: they must not inspect or trace this process.
     let _old_kernel = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let Ok(signals) = sys::child_signals() else { sys::exit(1) };
-    let _host_is_gone = fd_passing::write_all(control, &SupervisorReport::Ready.encode());
+    let _host_is_gone = fd_passing::send_all(control, &SupervisorReport::Ready.encode(), &[], None);
     let spawner = getppid();
     let layers = MountedLayers::new(inside);
     let signals = &signals;

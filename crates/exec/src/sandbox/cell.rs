@@ -95,7 +95,7 @@ pub(crate) fn serve(
     let (mut confinement, mut spare) = match build_confinement(plan, limits) {
         Ok(built) => built,
         Err(fault) => {
-            let _host_is_gone = fd_passing::write_all(control, &encode_failure(&fault));
+            let _host_is_gone = fd_passing::send_all(control, &encode_failure(&fault), &[], None);
             confined::exit(0)
         }
     };
@@ -198,7 +198,7 @@ impl SpareSupervisor {
         let state = gap_bits([limit_gap, dns_gap]);
         let mut fds = Vec::new();
         // A supervisor that is needed at once is employed before it has written this byte, and the byte is not read.
-        let _in_a_hurry = fd_passing::write_all(&theirs, &[state]);
+        let _in_a_hurry = fd_passing::send_all(&theirs, &[state], &[], None);
         let employed = fd_passing::receive(&theirs, &mut [0; 1], &mut fds);
         match fds.pop().filter(|_| employed.is_ok()) {
             Some(control) => {

@@ -10,6 +10,7 @@ pub(crate) mod cell;
 pub(crate) mod cell_plan;
 pub(crate) mod cgroup;
 mod changed_files;
+mod create_cell;
 mod denied_writes;
 pub(crate) mod dns_stub;
 pub(crate) mod egress;
@@ -39,8 +40,8 @@ mod socket_origin;
 pub(crate) mod sys;
 
 pub use cgroup::CgroupSupport;
+pub use create_cell::{MachineSupport, probe};
 pub(crate) use file_stamp::FileStamp;
-pub use pool::{MachineSupport, probe};
 pub use refusal::SandboxRefusal;
 pub use scratch::Scratch;
 pub use setup_advice::SetupFix;

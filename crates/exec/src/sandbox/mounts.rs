@@ -1,4 +1,6 @@
-//! Builds the file system of a plan in a mount namespace: everything read-only, with the exceptions mounted on top.
+//! Mounts of a cell: builds the file system of a plan, mounts, refreshes and unmounts git layers, describes mounts.
+//!
+//! Everything is mounted read-only, with the exceptions on top.
 //!
 //! Paths are opened without following links, and the opened file is mounted: no process can swap a directory between
 //! the two steps.

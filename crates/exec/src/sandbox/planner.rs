@@ -1,20 +1,20 @@
 //! Planner: turns a policy and the state of this machine into the plan of a cell.
 
 use std::collections::{BTreeSet, HashMap};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use policy::{Confinement, HostFile, ReadScope, Tier, normalize_path};
+use policy::{Confinement, ReadScope, Tier, normalize_path};
 use rustix::fs::{AtFlags, CWD, FileType, statat};
 
 use super::cell_plan::{CellPlan, MountContent, PlannedMount, path_from_bytes};
 use super::changed_files::DirectoryIndex;
-use super::git::{self, GitInputs, PlantedFileWatch, Repository};
+use super::git::{self, PlantedFileWatch, Repository};
 use super::guarded_config::{GuardedPaths, RootGuard};
 use super::mount_table::MountTable;
-use super::root_configuration::RootConfiguration;
+use super::pool::PlannedCell;
 use super::root_scan;
 use super::scratch::{self, Scratch};
 use crate::fs::canonicalize_existing;
@@ -46,39 +46,6 @@ const CACHE_VARIABLES: &[&str] = &[
     "CARGO_HOME", "XDG_CACHE_HOME", "npm_config_cache", "PIP_CACHE_DIR", "UV_CACHE_DIR", "GOCACHE",
     "GOMODCACHE", "GRADLE_USER_HOME", "CCACHE_DIR", "YARN_CACHE_FOLDER",
 ];
-
-/// The plan of a cell, and the host's additional knowledge about it.
-#[derive(Debug)]
-pub(crate) struct PlannedCell {
-    pub(crate) plan: CellPlan,
-    pub(crate) repositories: Vec<Repository>,
-    /// Placeholder directories that were created.
-    placeholders: Vec<PathBuf>,
-    /// The locations where commands could plant git directories that git enters by itself.
-    pub(crate) planted_files: Arc<PlantedFileWatch>,
-    /// Environment variables that redirect writes into the private directory.
-    pub(crate) variables: Vec<(&'static str, PathBuf)>,
-    /// Missing configuration of the user's programs, with the user action that makes it take effect.
-    missing_configuration: Vec<(PathBuf, String)>,
-    /// Files that take effect on the user's machine and whose changes are reported.
-    pub(crate) watched_files: Vec<(PathBuf, HostFile)>,
-    /// The first directories that commands can change.
-    pub(crate) directories: Arc<Mutex<DirectoryIndex>>,
-    /// The files that git obeys in each repository, at the time of the survey.
-    pub(crate) git_inputs: Vec<(Repository, GitInputs)>,
-    /// The real locations of the configuration of each root, at the time of the survey.
-    pub(crate) root_configurations: Vec<(PathBuf, RootConfiguration)>,
-    /// The configuration of each root with the files that it names currently.
-    current_configurations: Mutex<Vec<(PathBuf, RootConfiguration)>>,
-    /// Git directories that are read-only, because there are too many for a layer each.
-    pub(crate) read_only_repositories: Arc<[PathBuf]>,
-    /// True if the limits cut the scan short.
-    pub(crate) truncated: bool,
-    /// The repositories whose configuration could not be read completely, with the reason.
-    pub(crate) unread_repositories: Vec<(PathBuf, String)>,
-    /// True if some links in configuration were not followed, because there is too much of it.
-    pub(crate) links_not_followed: bool,
-}
 
 /// Surveys the machine and makes the plan.
 pub(crate) fn plan_cell(
@@ -226,35 +193,6 @@ fn gets_layer(at: &Path, mount_table: &MountTable, hidden: &BTreeSet<PathBuf>, w
     !is_hidden
         && mount_table.0.get(at).is_none_or(MountContent::is_writable)
         && !(is_below_root && above.is_some_and(|content| !content.is_writable()))
-}
-
-impl PlannedCell {
-    /// Returns the files whose changes are reported. Changed configuration is read again: a command may have changed
-    /// the scripts that `package.json` names.
-    pub(crate) fn reported_files(&self, confinement: &Confinement) -> Vec<(PathBuf, HostFile)> {
-        let mut files = self.watched_files.clone();
-        let mut configurations = self.current_configurations.lock();
-        for (root, configured) in &mut *configurations {
-            if !configured.has_current_texts() {
-                *configured = RootConfiguration::scan(root, confinement);
-            }
-            files.extend(configured.code_files());
-        }
-        files
-    }
-
-    /// Returns true if the user has changed a link so that configuration lies elsewhere.
-    pub(crate) fn has_configuration_moved(&self, confinement: &Confinement) -> bool {
-        self.root_configurations.iter().any(|(root, known)| {
-            !known.is_current() && !known.guards_as_much_as(&RootConfiguration::scan(root, confinement))
-        })
-    }
-
-    /// Returns the lines that make git ignore the placeholders in the tree at `root`.
-    pub(crate) fn ignore_lines(&self, root: &Path) -> Vec<u8> {
-        let below = self.placeholders.iter().filter_map(|path| path.strip_prefix(root).ok());
-        below.flat_map(|path| [b"/", path.as_os_str().as_bytes(), b"/\n"].concat()).collect()
-    }
 }
 
 /// Returns the denied paths: the matches of globs, and literal paths, existing or not.

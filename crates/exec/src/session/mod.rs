@@ -18,10 +18,12 @@ use tokio::sync::watch;
 
 use self::session_confinement::SessionConfinement;
 use crate::capture::{Capture, Captured, CapturedStream};
-use crate::process::{KilledProcess, PtySize, ResourceUsage, SpawnFault, resize};
+use crate::process::{
+    CellPermit, KilledProcess, ProcessCommand, PtySize, ResourceUsage, SpawnFault, Spawner, Stdio, resize,
+};
 pub use output_streaming::OutputStreaming;
 pub use pump::Pump;
-pub use session_table::{SessionTable, SessionTableFull, SharedProcesses};
+pub use session_table::{Lifetime, SessionTable, SessionTableFull, SharedProcesses, TimeLimit};
 
 /// The time between SIGTERM and SIGKILL.
 pub const SIGTERM_GRACE: Duration = Duration::from_millis(500);
@@ -35,29 +37,6 @@ const MAX_STREAMED_BYTES: usize = 256 << 10;
 const MAX_FINAL_STREAMED_BYTES: usize = 16 << 20;
 /// A longer piece of streamed output is not extended.
 const MAX_PIECE_BYTES: usize = 16 << 10;
-
-/// The lifetime of a session, unless it is ended before.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Lifetime {
-    /// Until the turn is over.
-    Turn,
-    /// As long as the tool system that started it.
-    #[default]
-    Session,
-    /// As long as this process: another tool system on the same spawner finds it.
-    Keep,
-}
-
-impl Lifetime {
-    /// Returns the lifetime as models spell it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Turn => "turn",
-            Self::Session => "session",
-            Self::Keep => "keep",
-        }
-    }
-}
 
 /// The exit status of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,15 +121,6 @@ pub struct SessionOrigin {
     pub terminal: bool,
 }
 
-/// The time limit of a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TimeLimit {
-    /// The maximum run time.
-    pub max_run_time: Duration,
-    /// The deadline.
-    pub deadline: Instant,
-}
-
 /// The output taken from a session, consistent with its stage.
 #[derive(Debug)]
 pub struct TakenOutput {
@@ -230,6 +200,36 @@ enum SessionOrder {
 }
 
 impl ProcessSession {
+    /// Starts `command`. The caller polls the pump to drive the session; dropping the pump ends it.
+    pub(crate) async fn begin(
+        id: u32,
+        command: ProcessCommand,
+        origin: SessionOrigin,
+        capture: Capture,
+        spawner: &Spawner,
+        allowed: &CellPermit<'_>,
+    ) -> Result<(Arc<Self>, Pump), SpawnFault> {
+        let mut process = spawner.start(&command, allowed).await?;
+        let size = if let Stdio::Terminal(size) = command.stdio { size } else { PtySize::default() };
+        let fd = process.pipes.terminal.as_ref().map(|terminal| Arc::clone(terminal.get_ref()));
+        let terminal = fd.map(|fd| SessionTerminal { fd, size, recent: VecDeque::new() });
+        let accepts_input = !matches!(command.stdio, Stdio::NoInput | Stdio::FileInput(_));
+        let confined = SessionConfinement::from_process(&mut process, allowed.enforcement());
+        let state = ProcessSessionState::new(capture, accepts_input, terminal, confined);
+        let session = Arc::new(Self {
+            id,
+            origin,
+            started_at: Instant::now(),
+            state: Mutex::new(state),
+            changed: watch::Sender::new(()),
+            work: watch::Sender::new(()),
+        });
+        // Only the program holds its descriptors, so the reader sees the end of file when it closes them.
+        let command = ProcessCommand { stdio: Stdio::NoInput, ..command };
+        let pump = Pump::new(Arc::clone(&session), process, command);
+        Ok((session, pump))
+    }
+
     /// Returns the session number.
     pub fn id(&self) -> u32 {
         self.id

@@ -8,9 +8,8 @@ use policy::{Confinement, Denial, Enforcement, EnforcementGap, ReadScope};
 use super::ProcessSession;
 use crate::process::RunningProcess;
 use crate::sandbox::SandboxRefusal;
-use crate::sandbox::git::LandedChanges;
+use crate::sandbox::git::{GitLayer, LandedChanges};
 use crate::sandbox::host_watch::HostFileWatch;
-use crate::sandbox::pool::BorrowedLayer;
 
 /// The confinement state of a session.
 #[derive(Debug)]
@@ -20,20 +19,23 @@ pub(super) struct SessionConfinement {
     read_scope: Option<Arc<ReadScope>>,
     refusals: Vec<SandboxRefusal>,
     read_only_repositories: Arc<[PathBuf]>,
-    layers: Vec<BorrowedLayer>,
+    layers: Vec<GitLayer>,
     landed: LandedChanges,
     watch: Option<HostFileWatch>,
     host_file_notes: Vec<String>,
 }
 
 impl SessionConfinement {
-    pub(super) fn from_process(process: &mut RunningProcess) -> Self {
+    /// Takes the layers and the watch of `process`, but keeps no reference to its cell: the pool counts them.
+    pub(super) fn from_process(process: &mut RunningProcess, enforcement: Enforcement) -> Self {
+        let cell = process.cell.as_deref();
+        let read_only = cell.map(|cell| Arc::clone(&cell.planned.read_only_repositories));
         Self {
-            enforcement: process.enforcement.clone(),
-            confinement: process.confinement(),
-            read_scope: process.read_scope(),
+            enforcement,
+            confinement: cell.map(|cell| Arc::clone(&cell.confinement)),
+            read_scope: cell.map(|cell| Arc::clone(&cell.read_scope)),
             refusals: Vec::new(),
-            read_only_repositories: process.read_only_repositories(),
+            read_only_repositories: read_only.unwrap_or_default(),
             layers: std::mem::take(&mut process.layers),
             landed: LandedChanges::default(),
             watch: process.watch.take(),
@@ -57,10 +59,11 @@ impl SessionConfinement {
         };
     }
 
-    /// Finishes the run: lands the allowed changes, if any layer was `touched`.
+    /// Finishes the run: lands the allowed changes if any layer was `touched`, and therefore unmounted.
     pub(super) fn finish(&mut self, touched: bool) {
-        for layer in std::mem::take(&mut self.layers) {
-            self.landed.add(layer.finish(touched));
+        for layer in std::mem::take(&mut self.layers).into_iter().filter(|_| touched) {
+            self.landed.add(layer.finish());
+            tracing::debug!("landed the safe changes of a git directory");
         }
         // Ends with the run: the next run may treat existing files as the user's.
         let notes = self.watch.take().map(|mut watch| watch.finish(touched));
@@ -114,7 +117,7 @@ impl ProcessSession {
         let SessionConfinement { layers, landed, host_file_notes, .. } = &mut state.confined;
         !host_file_notes.is_empty()
             || *landed != LandedChanges::default()
-            || layers.iter_mut().any(BorrowedLayer::has_pending_changes)
+            || layers.iter_mut().any(GitLayer::has_pending_changes)
     }
 
     /// Lands the allowed changes to git directories so far. Returns notes about the rest.

@@ -1,19 +1,17 @@
 //! Session table of a tool system: a bounded number of sessions, by number, which never end silently.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use policy::Permit;
-use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::session_confinement::SessionConfinement;
-use super::{Lifetime, ProcessSession, ProcessSessionState, Pump, SessionOrigin, SessionTerminal, TimeLimit};
+use super::{ProcessSession, Pump, SessionOrigin};
 use crate::capture::Capture;
-use crate::process::{ProcessCommand, PtySize, SpawnFault, Spawner, Stdio};
+use crate::process::{CellPermit, ProcessCommand, SpawnFault, Spawner};
 use crate::spill::Spill;
 
 /// The number of the first session.
@@ -23,6 +21,38 @@ const FIRST_SESSION_ID: u32 = 1000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} sessions are running, and no more may; end one with kill_session (list_sessions shows them)")]
 pub struct SessionTableFull(pub usize);
+
+/// The lifetime of a session, unless it is ended before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Lifetime {
+    /// Until the turn is over.
+    Turn,
+    /// As long as the tool system that started it.
+    #[default]
+    Session,
+    /// As long as this process: another tool system on the same spawner finds it.
+    Keep,
+}
+
+impl Lifetime {
+    /// Returns the lifetime as models spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Turn => "turn",
+            Self::Session => "session",
+            Self::Keep => "keep",
+        }
+    }
+}
+
+/// The time limit of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeLimit {
+    /// The maximum run time.
+    pub max_run_time: Duration,
+    /// The deadline.
+    pub deadline: Instant,
+}
 
 /// State shared by the tool systems of one program: the spawner, the session numbers, and kept sessions.
 #[derive(Debug, Default)]
@@ -91,9 +121,20 @@ impl SessionTable {
         origin: SessionOrigin,
         permit: &Permit,
     ) -> Result<(Arc<ProcessSession>, Pump), SpawnFault> {
+        let allowed = self.spawner().find_cell(permit).await?;
+        self.start_in_cell(command, origin, &allowed).await
+    }
+
+    /// Starts a process like [`SessionTable::start`], in a cell that was found before.
+    pub async fn start_in_cell(
+        &self,
+        command: ProcessCommand,
+        origin: SessionOrigin,
+        allowed: &CellPermit<'_>,
+    ) -> Result<(Arc<ProcessSession>, Pump), SpawnFault> {
         let capture = Capture::new(self.spill.clone(), origin.owner.clone());
         let id = FIRST_SESSION_ID + self.processes.started.fetch_add(1, Ordering::Relaxed);
-        ProcessSession::begin(id, command, origin, capture, self.spawner(), permit).await
+        ProcessSession::begin(id, command, origin, capture, self.spawner(), allowed).await
     }
 
     /// Checks for room for another session; removes one that has ended if necessary.
@@ -184,42 +225,6 @@ impl SessionTable {
             }
         };
         let _some_will_not = tokio::time::timeout(at_most, all_over).await;
-    }
-}
-
-impl ProcessSession {
-    /// Starts `command`. The caller polls the pump to drive the session; dropping the pump ends it.
-    pub(crate) async fn begin(
-        id: u32,
-        command: ProcessCommand,
-        origin: SessionOrigin,
-        capture: Capture,
-        spawner: &Spawner,
-        permit: &Permit,
-    ) -> Result<(Arc<Self>, Pump), SpawnFault> {
-        let mut process = spawner.start(&command, permit).await?;
-        let size = if let Stdio::Terminal(size) = command.stdio { size } else { PtySize::default() };
-        let fd = process.pipes.terminal.as_ref().map(|terminal| Arc::clone(terminal.get_ref()));
-        let terminal = fd.map(|fd| SessionTerminal { fd, size, recent: VecDeque::new() });
-        let accepts_input = !matches!(command.stdio, Stdio::NoInput | Stdio::FileInput(_));
-        let state = ProcessSessionState::new(
-            capture,
-            accepts_input,
-            terminal,
-            SessionConfinement::from_process(&mut process),
-        );
-        let session = Arc::new(Self {
-            id,
-            origin,
-            started_at: Instant::now(),
-            state: Mutex::new(state),
-            changed: watch::Sender::new(()),
-            work: watch::Sender::new(()),
-        });
-        // Only the program holds its descriptors, so the reader sees the end of file when it closes them.
-        let command = ProcessCommand { stdio: Stdio::NoInput, ..command };
-        let pump = Pump::new(Arc::clone(&session), process, command);
-        Ok((session, pump))
     }
 }
 

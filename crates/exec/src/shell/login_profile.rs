@@ -250,8 +250,10 @@ async fn run_and_capture(
     let mut command = ProcessCommand::new(stated, env, Arc::clone(&first.directory), Stdio::NoInput);
     command.argv = argv;
     let capture = Capture::new(None, String::new());
-    let (session, mut pump) =
-        ProcessSession::begin(0, command, SessionOrigin::default(), capture, spawner, permit).await.ok()?;
+    let allowed = spawner.find_cell(permit).await.ok()?;
+    let started =
+        ProcessSession::begin(0, command, SessionOrigin::default(), capture, spawner, &allowed).await;
+    let (session, mut pump) = started.ok()?;
     let ended = |session: &ProcessSession| {
         matches!(
             session.stage(),

@@ -12,8 +12,7 @@ mod word_expander;
 pub(crate) use script_variables::ScriptVariables;
 pub(crate) use shell_glob::glob_matches as fits_glob;
 
-use crate::command_analysis::word_text;
-use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
+use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord, word_text};
 use word_expander::WordExpander;
 
 /// Maximum length of a value and of a word.

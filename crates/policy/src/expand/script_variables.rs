@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use super::word_expander::{WordExpander, printed_output, split_array_words};
 use super::{MAX_VALUE_BYTES, UnknownExpansion, expand_words};
-use crate::command_analysis::{literal_text, word_text};
 use crate::programs::{ShellFamily, program_name};
-use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
+use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord, literal_text, word_text};
 
 /// Maximum number of values kept for one variable.
 const MAX_VALUES: usize = 8;

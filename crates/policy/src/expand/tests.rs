@@ -10,13 +10,13 @@ fn forms(script: &str) -> Vec<String> {
     let analysis = analyse_script(script);
     let values = ScriptVariables::from_script(&analysis.commands, &analysis.defined, &analysis.assigned);
     let last = analysis.commands.iter().rfind(|command| {
-        let name = crate::command_analysis::word_text(&command.words[0]);
+        let name = crate::shell::word_text(&command.words[0]);
         name != "echo" && name != "printf"
     });
     let last = last.unwrap();
     super::likely_forms(last, &values)
         .iter()
-        .map(|form| form.words.iter().map(crate::command_analysis::word_text).collect::<Vec<_>>().join("|"))
+        .map(|form| form.words.iter().map(crate::shell::word_text).collect::<Vec<_>>().join("|"))
         .collect()
 }
 

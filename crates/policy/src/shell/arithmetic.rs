@@ -3,7 +3,7 @@
 //! Variables must be numbers, since any other value could run a command.
 
 use crate::shell::ScriptWord;
-use crate::shell::script_parser::{ParseResult, ParseStop, ScriptParser};
+use crate::shell::parser_cursor::{ParseResult, ParseStop, ScriptParser};
 use crate::shell::syntax_tree::{ValueKind, VariableFact};
 
 impl ScriptParser<'_> {

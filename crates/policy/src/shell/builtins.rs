@@ -4,7 +4,6 @@ use crate::programs::COMMAND_OPTIONS;
 use crate::shell::MAX_DEPTH;
 use crate::shell::command_collector::{CommandCall, CommandCollector, CommandContext, StartedBy};
 use crate::shell::syntax_tree::{ParsedWord, ShellDialect, ValueKind};
-use crate::shell::test_builtin;
 use crate::shell::variable_builtins;
 use crate::shell::wrapper_options::{OptionTable, parse_options};
 use crate::shell::wrappers;
@@ -73,7 +72,7 @@ pub(crate) fn collect_builtin(
         "eval" => return eval(collector, args, context),
         "trap" => return trap(collector, args, context),
         "alias" => alias(collector, args),
-        "[" | "test" => test_builtin::is_harmless(collector, name, args),
+        "[" | "test" => variable_builtins::is_harmless_test(collector, name, args),
         "declare" | "export" | "local" | "readonly" | "typeset" => {
             variable_builtins::declare(collector, name, args)
         }

@@ -7,7 +7,7 @@ use crate::command_line::script_flag;
 use crate::programs::ShellFamily;
 use crate::programs::program_name;
 use crate::shell::fork_bomb::CommandRelations;
-use crate::shell::script_parser::{ScriptParser, excerpt};
+use crate::shell::parser_cursor::{ScriptParser, excerpt};
 use crate::shell::syntax_tree::{
     CompoundCommand, ParsedWord, RedirectTarget, ScriptTree, ShellDialect, SimpleCommand, StepConnector,
     SyntaxNode, VariableFact, WordFindings, WordSpread,

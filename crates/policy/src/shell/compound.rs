@@ -2,7 +2,7 @@
 
 use crate::shell::ScriptWord;
 use crate::shell::fork_bomb::is_constant_condition;
-use crate::shell::script_parser::{ParseResult, ParseStop, ScriptParser};
+use crate::shell::parser_cursor::{ParseResult, ParseStop, ScriptParser};
 use crate::shell::syntax_tree::{
     CompoundCommand, ParsedWord, ScriptTree, SyntaxNode, ValueKind, VariableFact,
 };

@@ -1,6 +1,6 @@
 //! Parses expansions that begin with `$`, except the inside of `${…}`.
 
-use crate::shell::script_parser::{ParseResult, ParseStop, ScriptParser};
+use crate::shell::parser_cursor::{ParseResult, ParseStop, ScriptParser};
 use crate::shell::syntax_tree::{NestedScript, ShellDialect, WordSpread};
 use crate::shell::word_parser::{UnknownPart, WordBuilder};
 

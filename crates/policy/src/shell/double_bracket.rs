@@ -1,6 +1,6 @@
 //! Parses `[[ … ]]`.
 
-use crate::shell::script_parser::{ParseResult, ParseStop, ScriptParser};
+use crate::shell::parser_cursor::{ParseResult, ParseStop, ScriptParser};
 use crate::shell::syntax_tree::{ParsedWord, ValueKind, VariableFact};
 
 /// Operators whose operands are evaluated as arithmetic.

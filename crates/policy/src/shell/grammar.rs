@@ -1,6 +1,6 @@
 //! Parses lists, pipelines and simple commands.
 
-use crate::shell::script_parser::{ParseResult, ParseStop, ScriptParser, is_word_end};
+use crate::shell::parser_cursor::{ParseResult, ParseStop, ScriptParser, is_word_end};
 use crate::shell::syntax_tree::{
     CompoundCommand, ParsedWord, RedirectTarget, ScriptStep, ScriptTree, ShellDialect, SimpleCommand,
     StepConnector, SyntaxNode, ValueKind, VariableFact,

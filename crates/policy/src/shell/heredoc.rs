@@ -1,7 +1,7 @@
 //! Parses the texts of here-documents.
 
 use crate::shell::ScriptWord;
-use crate::shell::script_parser::{ParseResult, ParseStop, PendingHeredoc, ScriptParser};
+use crate::shell::parser_cursor::{ParseResult, ParseStop, PendingHeredoc, ScriptParser};
 use crate::shell::word_parser::WordBuilder;
 
 /// The text of a here-document.

@@ -24,14 +24,13 @@ mod grammar;
 mod heredoc;
 mod likely_commands;
 mod parameter_syntax;
+mod parser_cursor;
 mod patch_command;
 mod redirect_parser;
-mod script_parser;
 mod shell_invocation;
 mod shell_variables;
 mod special_wrappers;
 mod syntax_tree;
-mod test_builtin;
 mod variable_builtins;
 mod variable_facts;
 mod word_parser;
@@ -58,6 +57,21 @@ pub enum ScriptWord {
     Literal(String),
     /// The source text of an unknown word. It may become several words or none, unless it is in double quotes.
     Unknown(String),
+}
+
+/// Returns the text of a word, if it is known.
+pub(crate) fn literal_text(word: &ScriptWord) -> Option<&str> {
+    match word {
+        ScriptWord::Literal(text) => Some(text),
+        ScriptWord::Unknown(_) => None,
+    }
+}
+
+/// Returns the literal text of a word, or its source text if it is unknown.
+pub(crate) fn word_text(word: &ScriptWord) -> &str {
+    match word {
+        ScriptWord::Literal(text) | ScriptWord::Unknown(text) => text,
+    }
 }
 
 /// A redirection of a command's input or output.

@@ -2,7 +2,7 @@
 
 use crate::shell::ScriptWord;
 use crate::shell::dollar_expansion::special_parameter;
-use crate::shell::script_parser::{ParseResult, ParseStop, ScriptParser};
+use crate::shell::parser_cursor::{ParseResult, ParseStop, ScriptParser};
 use crate::shell::syntax_tree::{ShellDialect, ValueKind, VariableFact};
 use crate::shell::word_parser::{UnknownPart, WordBuilder};
 

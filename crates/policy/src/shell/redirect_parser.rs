@@ -1,6 +1,6 @@
 //! Parses redirections.
 
-use crate::shell::script_parser::{ParseResult, ParseStop, PendingHeredoc, ScriptParser, is_word_end};
+use crate::shell::parser_cursor::{ParseResult, ParseStop, PendingHeredoc, ScriptParser, is_word_end};
 use crate::shell::syntax_tree::{ParsedWord, RedirectTarget, ValueKind, VariableFact};
 use crate::shell::{ScriptRedirect, ScriptWord};
 

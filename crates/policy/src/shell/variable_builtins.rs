@@ -1,8 +1,8 @@
-//! Analyses built-ins that take variable names: some evaluate a subscript in the name, which may run a command.
+//! Analyses built-ins that take variable names, `test` too: some evaluate a subscript, which may run a command.
 
 use crate::shell::ScriptWord;
-use crate::shell::command_collector::CommandCollector;
-use crate::shell::script_parser::ScriptParser;
+use crate::shell::command_collector::{CommandCollector, is_loose};
+use crate::shell::parser_cursor::ScriptParser;
 use crate::shell::syntax_tree::{ParsedWord, ShellDialect, ValueKind, VariableFact};
 use crate::shell::wrapper_options::{OptionTable, parse_options};
 
@@ -184,4 +184,36 @@ fn has_count_conversion(format: &str) -> bool {
         });
         rest.starts_with('n')
     })
+}
+
+/// Returns true if `test` or `[` runs nothing with these words, for any value of the unknown ones: `-v` evaluates a
+/// subscript in its operand.
+pub(crate) fn is_harmless_test(collector: &mut CommandCollector, name: &str, args: &[ParsedWord]) -> bool {
+    let args = match (name, args) {
+        ("[", [rest @ .., last]) if last.known_text() == Some("]") => rest,
+        // Without its closing bracket `[` does nothing, unless an unknown word contains the bracket.
+        ("[", _) => {
+            return args.iter().all(|arg| arg.known_text().is_some() && arg.known_text() != Some("-v"));
+        }
+        _ => args,
+    };
+    let one_each = args.iter().all(|arg| !is_loose(arg) || collector.require_plain(arg));
+    let names = args.iter().all(|arg| arg.known_text().is_some() || arg.spread_is_one() || is_loose(arg));
+    let looks_up = |arg: &ParsedWord| matches!(arg.known_text(), Some("-v" | "-R"));
+    let literal = args.iter().all(|arg| arg.known_text().is_some());
+    if args.iter().any(looks_up) {
+        return literal && !args.iter().any(|arg| arg.text().contains('['));
+    }
+    let joins = |arg: &ParsedWord| matches!(arg.known_text(), Some("-a" | "-o"));
+    literal || (one_each && names && args.split(joins).all(is_plain_test))
+}
+
+/// Returns true if every operator position holds a known operator.
+fn is_plain_test(args: &[ParsedWord]) -> bool {
+    let nots = args.iter().take_while(|arg| arg.known_text() == Some("!")).count();
+    match &args[nots..] {
+        [] | [_] => true,
+        [operator, _] | [_, operator, _] => operator.known_text().is_some(),
+        _ => false,
+    }
 }

@@ -1,7 +1,7 @@
 //! Parses words: resolves quotes and escapes like bash, and marks expansions as unknown.
 
 use crate::shell::ScriptWord;
-use crate::shell::script_parser::{ParseResult, ParseStop, ScriptParser, is_word_end};
+use crate::shell::parser_cursor::{ParseResult, ParseStop, ScriptParser, is_word_end};
 use crate::shell::syntax_tree::{
     NestedScript, ParsedWord, ShellDialect, StepConnector, SyntaxNode, ValueKind, WordSpread, kind_of,
 };

@@ -7,7 +7,7 @@ use runtime::{BoxFuture, CallEvent, CallId, CallObserver, ToolNotice};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 
-use crate::event_json::{millis_json, usage_json};
+use crate::event_json::event_line;
 
 /// Maximum number of queued lines before streaming waits.
 const MAX_LINES: usize = 64;
@@ -58,36 +58,6 @@ impl EventSender {
     }
 }
 
-/// Formats an event without its `type`. Returns `None` for events that only the journal needs.
-pub fn event_line(call: &CallId, event: &CallEvent) -> Option<Value> {
-    let mut line = match event {
-        CallEvent::Queued { tool } => json!({ "event": "queued", "tool": tool }),
-        CallEvent::Started => json!({ "event": "started" }),
-        // The question and the end of the call contain this information.
-        CallEvent::Judged { .. } | CallEvent::Attempted { .. } => return None,
-        CallEvent::Asked { why } => json!({ "event": "asked", "why": why }),
-        CallEvent::Decided { decision } => json!({ "event": "decided", "decision": decision }),
-        CallEvent::Notice(notice) => notice_json(notice),
-        CallEvent::Finished { success, error, elapsed, waited, usage: used, enforcement } => {
-            let error = error.map(runtime::ToolErrorKind::as_str);
-            let (elapsed, waited) = (millis_json(*elapsed), millis_json(*waited));
-            let mut line = json!({
-                "event": "finished", "success": success, "error": error, "elapsed_ms": elapsed, "waited_ms": waited,
-            });
-            if let Some(used) = used {
-                line["usage"] = usage_json(*used);
-            }
-            if let Some(enforcement) = enforcement {
-                line["enforcement"] = json!(enforcement.as_str());
-                line["gaps"] = json!(enforcement.gap_sentences());
-            }
-            line
-        }
-    };
-    line["call_id"] = json!(call.as_str());
-    Some(line)
-}
-
 impl CallObserver for EventSender {
     fn on_event(&self, call: &CallId, event: &CallEvent) {
         let Some(mut line) = event_line(call, event) else { return };
@@ -103,33 +73,6 @@ impl CallObserver for EventSender {
 
     fn ready(&self) -> Option<BoxFuture<'_, ()>> {
         if self.fill.has_room() { None } else { Some(Box::pin(self.wait_for_room())) }
-    }
-}
-
-fn notice_json(notice: &ToolNotice) -> Value {
-    match notice {
-        ToolNotice::PlanUpdated { steps, explanation } => {
-            let steps: Vec<Value> = steps
-                .iter()
-                .map(|step| {
-                    let status = step.status.as_str();
-                    json!({ "id": step.id, "description": step.description, "status": status })
-                })
-                .collect();
-            json!({ "event": "plan_updated", "steps": steps, "explanation": explanation })
-        }
-        ToolNotice::FileChanged { kind, path } => {
-            json!({ "event": "file_changed", "kind": kind, "path": path })
-        }
-        ToolNotice::Progress { text, percent } => {
-            json!({ "event": "progress", "text": text, "percent": percent })
-        }
-        ToolNotice::Warning { text } | ToolNotice::WeakerSandbox { text, .. } => {
-            json!({ "event": "warning", "text": text })
-        }
-        ToolNotice::Output { stream, text } => {
-            json!({ "event": "output", "stream": stream.as_str(), "text": text })
-        }
     }
 }
 

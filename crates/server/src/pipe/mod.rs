@@ -9,7 +9,6 @@ mod pipe_session;
 mod tests;
 
 pub(crate) use approvals::{parse_decision, question_json};
-pub use event_queue::event_line;
 
 use std::sync::Arc;
 

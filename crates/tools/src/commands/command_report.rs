@@ -67,7 +67,7 @@ pub(crate) struct CommandReport {
     refusals: SandboxRefusals,
     hints: ErrorHints,
     /// Changes in git directories that could not be applied.
-    git_notes: Vec<String>,
+    landing_notes: Vec<String>,
     /// Files left in the session's private `/tmp`, next to the workspace.
     private_tmp_notes: Vec<String>,
     /// From its start to its end, or until now.
@@ -99,7 +99,7 @@ impl CommandReport {
         let (wall_time, waited) = (session.wall_time(), since.elapsed().min(session.wall_time()));
         let code = stage.exit().map(ProcessExit::code);
         let refusals = SandboxRefusals::for_session(session, code, &rendered.text);
-        let git_notes = session.land();
+        let landing_notes = session.land();
         let is_over = matches!(stage, SessionStage::Over { .. });
         let private_tmp_notes =
             if is_over { files_left_in_private_tmp(session, cx.cwd()) } else { Vec::new() };
@@ -111,7 +111,7 @@ impl CommandReport {
             stderr,
             refusals,
             hints: cx.hints().clone(),
-            git_notes,
+            landing_notes,
             private_tmp_notes,
             wall_time,
             waited,
@@ -128,9 +128,9 @@ impl CommandReport {
             reported: session.denials(),
             guessed: None,
             hidden_file: None,
-            git_notes: Vec::new(),
+            git_failures: Vec::new(),
         };
-        let (session, stage, git_notes) = (Arc::clone(session), session.stage(), Vec::new());
+        let (session, stage, landing_notes) = (Arc::clone(session), session.stage(), Vec::new());
         Self {
             session,
             stage,
@@ -139,7 +139,7 @@ impl CommandReport {
             stderr,
             refusals,
             hints: cx.hints().clone(),
-            git_notes,
+            landing_notes,
             private_tmp_notes: Vec::new(),
             wall_time,
             waited,
@@ -309,7 +309,7 @@ impl CommandReport {
             notes.push(format!("It has not read {} of its input yet", format_count(unread as u64, "byte")));
         }
         notes.extend(self.refusals.note_lines(&self.hints));
-        notes.extend(self.git_notes.iter().cloned());
+        notes.extend(self.landing_notes.iter().cloned());
         notes.extend(self.private_tmp_notes.iter().cloned());
         notes
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use exec::fs::FileKind;
-use exec::process::{SpawnFault, Stdio};
+use exec::process::{CellPermit, SpawnFault, Stdio};
 use exec::session::{
     Lifetime, ProcessSession, Pump, SIGTERM_GRACE, SessionOrigin, SessionStage, SessionTable,
 };
@@ -123,18 +123,18 @@ impl CommandRunner {
         shell.map_err(|fault| ToolError::bad_argument("shell", fault.to_string()))
     }
 
-    /// Warns about weaker enforcement before anything runs; each warning is sent once.
-    async fn warn_weaker_sandbox(&self, permit: &Permit, cx: &Cx) -> Result<(), ToolError> {
-        let held = self.sessions.spawner().enforcement(permit).await;
-        let text = match &held {
-            Ok(enforcement) => enforcement.warning().map(|warning| cx.hints().explain(&warning)),
+    /// Finds the cell for a command. Warns about weaker enforcement before anything runs; each warning is sent once.
+    async fn find_cell<'a>(&self, permit: &'a Permit, cx: &Cx) -> Result<CellPermit<'a>, ToolError> {
+        let found = self.sessions.spawner().find_cell(permit).await;
+        let text = match &found {
+            Ok(allowed) => allowed.enforcement().warning().map(|warning| cx.hints().explain(&warning)),
             Err(fault @ SpawnFault::Unconfined { .. }) => Some(cx.hints().explain(fault)),
             Err(_) => None,
         };
         if let Some(text) = text.filter(|text| self.sessions.is_first_mention(text)) {
-            cx.notify(ToolNotice::WeakerSandbox { text, refused: held.is_err() });
+            cx.notify(ToolNotice::WeakerSandbox { text, refused: found.is_err() });
         }
-        held.map(drop).map_err(spawn_error)
+        found.map_err(spawn_error)
     }
 
     /// Starts the command that `permit` allows. The caller drives it with the pump.
@@ -144,7 +144,7 @@ impl CommandRunner {
         permit: &Permit,
         cx: &Cx,
     ) -> Result<(Arc<ProcessSession>, Pump), ToolError> {
-        self.warn_weaker_sandbox(permit, cx).await?;
+        let allowed = self.find_cell(permit, cx).await?;
         let stated = permit.command().map_err(ToolError::Forbidden)?;
         let path = stated.cwd();
         let (_, directory) = look_up(permit, path)?;
@@ -163,7 +163,7 @@ impl CommandRunner {
         let line = stated.line().clone();
         tracing::debug!(argv = ?line.argv(), "starts a command");
         let command = self.shells.command(line, directory, request.stdio, spawner, permit).await;
-        self.sessions.start(command, origin, permit).await.map_err(spawn_error)
+        self.sessions.start_in_cell(command, origin, &allowed).await.map_err(spawn_error)
     }
 
     /// Runs the command that `permit` allows to its end or time limit, and leaves no process behind.

@@ -20,7 +20,7 @@ pub(crate) struct SandboxRefusals {
     /// A file of the host that was perhaps invisible to the command, and the directory that hides it.
     pub(crate) hidden_file: Option<(PathBuf, PrivateDirectory)>,
     /// Files that git could not change, with advice.
-    pub(crate) git_notes: Vec<String>,
+    pub(crate) git_failures: Vec<String>,
 }
 
 impl SandboxRefusals {
@@ -31,9 +31,9 @@ impl SandboxRefusals {
         // A successful command was refused nothing that matters, and a known refusal needs no guess.
         let guesses = reported.is_empty() && code.is_some_and(|code| code != 0);
         let bounds = confinement.zip(session.read_scope()).filter(|_| guesses);
-        let git_notes = explain_git_failures(session, output);
+        let git_failures = explain_git_failures(session, output);
         let Some((confinement, read_scope)) = bounds else {
-            return Self { reported, guessed: None, hidden_file: None, git_notes };
+            return Self { reported, guessed: None, hidden_file: None, git_failures };
         };
         let guesser = DenialGuesser {
             confinement: &confinement,
@@ -43,7 +43,7 @@ impl SandboxRefusals {
         };
         let guessed = guesser.guess_denial(output);
         let hidden_file = if guessed.is_none() { guesser.guess_hidden_file(output) } else { None };
-        Self { reported, guessed, hidden_file, git_notes }
+        Self { reported, guessed, hidden_file, git_failures }
     }
 
     /// Returns one line per refusal.
@@ -60,7 +60,7 @@ impl SandboxRefusals {
         notes.extend(self.guessed.iter().map(|denial| {
             format!("Perhaps refused by the sandbox (a guess from the output): {}", hints.explain(denial))
         }));
-        notes.extend(self.git_notes.iter().cloned());
+        notes.extend(self.git_failures.iter().cloned());
         notes.extend(self.hidden_file.iter().map(|(path, private)| {
             format!("Perhaps not seen in the sandbox: `{}`: {}", path.display(), hints.explain(private))
         }));

@@ -1,21 +1,11 @@
 //! Reads the tool calls of many responses: streams, whole responses and single items.
 
 use serde_json::Value;
-use tool::ToolCall;
 
 use super::accumulator::{AccumulatedContent, ResponseAccumulator};
 use super::response_boundary::ResponseTracker;
-use super::{DialectDecoder, ModelStreamEvent};
-use crate::{Dialect, WireFault};
-
-/// A call of a response, parsed or not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ParsedCall {
-    /// A complete call.
-    Call(ToolCall),
-    /// A call that cannot be parsed.
-    Fault(WireFault),
-}
+use super::{DialectDecoder, ModelStreamEvent, ParsedCall};
+use crate::Dialect;
 
 /// Reads the calls of model responses, which arrive as stream events, as a whole, or as single items.
 ///

@@ -5,7 +5,6 @@ use std::mem;
 use serde_json::Value;
 use tool::{CallId, MAX_ARGUMENT_BYTES, ToolCall, ToolPayload};
 
-use super::ParsedCall;
 use super::object_scanner::ObjectScanner;
 use crate::fault::{CallItemKind, json_type_name};
 use crate::{CallFaultReason, WireFault};
@@ -18,6 +17,15 @@ const MAX_HELD_BYTES: usize = 8 * MAX_ARGUMENT_BYTES;
 
 /// Maximum bytes of a name that arrives in pieces.
 const MAX_NAME_BYTES: usize = 64 << 10;
+
+/// A call of a response, parsed or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ParsedCall {
+    /// A complete call.
+    Call(ToolCall),
+    /// A call that cannot be parsed.
+    Fault(WireFault),
+}
 
 /// The fields of an item that hold the parts of a call.
 #[derive(Debug, Clone, Copy)]

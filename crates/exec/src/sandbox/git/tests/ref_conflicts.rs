@@ -1,4 +1,5 @@
-//! Tests of references that the host moved during a run.
+//! Tests of references that the host moved during a run: which commits land on top of them, and which conflicts are
+//! reported.
 
 use super::overlay::assert_all_landed;
 use super::support::GitOverlayLab;

@@ -1,9 +1,8 @@
 //! Classifies one command of a script by its words, its variables, and the source and destination of its data.
 
-use crate::command_analysis::{literal_text, word_text};
 use crate::dataflow::{self, SINKS};
 use crate::programs::{CommandRisk, classify_command, classify_words, dangerous_variable, may_be_read};
-use crate::shell::{ScriptCommand, ScriptRedirect};
+use crate::shell::{ScriptCommand, ScriptRedirect, literal_text, word_text};
 
 /// Returns the risk of a single command if it is dangerous even in the sandbox.
 pub(crate) fn danger_of(command: &ScriptCommand) -> Option<CommandRisk> {
