@@ -16,7 +16,6 @@ use clap::error::ErrorKind;
 use crate::args::{Cli, CliCommand};
 
 fn main() -> ExitCode {
-    exec::process::init();
     exec::process::raise_open_files();
     let cli = match Cli::try_parse_from(command_line()) {
         Ok(cli) => cli,

@@ -130,8 +130,12 @@ fn unsafe_blocks_are_in_listed_files() {
     let mut found: Vec<String> = found.map(|path| path.display().to_string()).collect();
     found.sort();
     let probe = "crates/cli/tests/containment/probe.rs";
+    let entry = "crates/exec/src/process/spawner_entry.rs";
     let tracer = "crates/patch/tests/crash/trace.rs";
-    assert_eq!(found, [probe, "crates/exec/src/process/sys.rs", "crates/exec/src/sandbox/sys.rs", tracer]);
+    assert_eq!(
+        found,
+        [probe, entry, "crates/exec/src/process/sys.rs", "crates/exec/src/sandbox/sys.rs", tracer]
+    );
 }
 
 #[test]

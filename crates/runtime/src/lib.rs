@@ -29,8 +29,6 @@ pub use engine::{
 };
 /// File access: a tool opens files here with its permit.
 pub use exec::fs;
-/// Call this first in `main` if tools run commands: a small copy of this program starts the processes.
-pub use exec::process::init;
 #[cfg(feature = "tools")]
 pub use exec::{session::SharedProcesses, shell::InstalledShell, spill::Spill};
 #[cfg(feature = "tools")]

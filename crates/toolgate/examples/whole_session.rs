@@ -36,8 +36,6 @@ impl SessionObserver for TextPrinter {
 
 #[expect(clippy::disallowed_methods, reason = "an example writes the files that it shows")]
 fn main() -> Result<(), Box<dyn Error>> {
-    // First, before any thread: a small copy of this program starts the processes of commands.
-    toolgate::init();
     let home = tempfile::tempdir()?;
     std::fs::write(home.path().join("greeting.txt"), "hello\n")?;
     std::fs::write(home.path().join("model.jsonl"), SCRIPT)?;
