@@ -78,43 +78,44 @@ pub mod observe;
 pub mod sandbox;
 pub mod tool;
 
-/// Files as tools see them: looked up and opened with a [`Permit`](tool::Permit), below the readable roots.
+#[cfg(feature = "agent")]
+#[doc(inline)]
+pub use agent;
+#[cfg(feature = "session")]
+#[doc(inline)]
+pub use config;
+#[cfg(feature = "agent")]
+#[doc(inline)]
+pub use journal;
+#[cfg(feature = "report")]
+#[doc(inline)]
+pub use report;
+#[doc(inline)]
 pub use runtime::fs;
-/// MCP client and server.
 #[cfg(feature = "mcp")]
+#[doc(inline)]
 pub use runtime::mcp;
-/// The edit engine: applies patches as models write them, all or nothing.
 #[cfg(feature = "tools")]
+#[doc(inline)]
 pub use runtime::patch;
-/// The JSON of model APIs: requests, responses, streams.
+/// In a program, `toolgate_wire::` is `toolgate::wire::`, and `tool::ToolOutput` is `toolgate::ToolOutput`.
+///
 #[cfg(feature = "wire")]
+#[doc(inline)]
 pub use runtime::wire;
 #[doc(inline)]
 pub use runtime::{
     BoxFuture, BuildFault, CancellationToken, ToolCall, ToolError, ToolErrorKind, ToolOutput, Toolgate,
     ToolgateBuilder, Value, json,
 };
-
-/// The model loop: HTTP clients of model APIs, conversations with history, scripted models.
-#[cfg(feature = "agent")]
-pub use agent;
-/// The configuration: built-in values, the user's file, project files and flags.
-#[cfg(feature = "session")]
-pub use config;
-/// Journals of sessions: writing, reading, and the timeline of a session.
-#[cfg(feature = "agent")]
-pub use journal;
-/// Reports on recorded sessions.
-#[cfg(feature = "report")]
-pub use report;
-/// Servers of sessions.
 #[cfg(feature = "server")]
+#[doc(inline)]
 pub use server;
-/// Assembles sessions from the configuration, a model and a journal.
 #[cfg(feature = "session")]
+#[doc(inline)]
 pub use session;
 
 /// Compiles and runs the programs of the guide.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "session"))]
 #[doc = include_str!("../../../docs/embedding.md")]
 pub struct EmbeddingGuide;
