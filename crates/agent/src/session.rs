@@ -14,8 +14,8 @@ use wire::{ApiCompat, ReasoningMode, TokenUsage};
 use crate::history::{ConversationHistory, HistoryItem};
 use crate::resume::turn_id;
 use crate::{
-    ContextMeter, JournalRecorder, ModelBackend, ResumedSession, RunBudget, SessionAgents, SessionObserver,
-    TurnEnd,
+    ContextMeter, INSTRUCTIONS, JournalRecorder, ModelBackend, ResumedSession, RunBudget, SessionAgents,
+    SessionObserver, TurnEnd,
 };
 
 /// Answer to a call that was running when the program died.
@@ -81,6 +81,28 @@ pub struct AgentSessionSetup {
     pub agents: Option<Arc<SessionAgents>>,
     /// Routes requests to servers that have the conversation in their prompt cache.
     pub cache_key: Option<String>,
+}
+
+impl AgentSessionSetup {
+    /// Returns the parts of a session with Toolgate's own instructions and default limits, without journal and observer.
+    pub fn new(router: ToolRouter, model: Arc<dyn ModelBackend>, model_name: impl Into<String>) -> Self {
+        Self {
+            router,
+            model,
+            model_name: model_name.into(),
+            instructions: INSTRUCTIONS.to_owned(),
+            api_compat: ApiCompat::default(),
+            reasoning: ReasoningMode::default(),
+            recorder: None,
+            observer: Arc::new(()),
+            limits: TurnLimits::default(),
+            turn_changes: None,
+            baseline_ready: None,
+            context_meter: Arc::default(),
+            agents: None,
+            cache_key: None,
+        }
+    }
 }
 
 /// One conversation with a model.

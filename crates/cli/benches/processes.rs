@@ -22,7 +22,6 @@ use timing::{median_times, print_row, run_bare, time_spreads};
 const GIB: usize = 1 << 30;
 
 fn main() {
-    runtime::init();
     exec::process::raise_open_files();
     println!("| work | us | peer | ratio |\n|---|--:|--:|--:|");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");

@@ -23,7 +23,6 @@ const BWRAP: &[&str] = &[
 ];
 
 fn main() {
-    runtime::init();
     println!("| work | us | peer | ratio |\n|---|--:|--:|--:|");
     let runtime = Runtime::new().expect("a runtime can be made");
     let _inside = runtime.enter();

@@ -29,7 +29,6 @@ const TURNS: usize = 15;
 const CALLS: usize = 40;
 
 fn main() {
-    exec::process::init();
     println!("| work | us | peer | ratio |\n|---|--:|--:|--:|");
     let runtime = Runtime::new().unwrap();
     call("many threads", &runtime);

@@ -17,7 +17,6 @@ use clap::error::ErrorKind;
 use crate::args::{Cli, CliCommand};
 
 fn main() -> ExitCode {
-    exec::process::init();
     exec::process::raise_open_files();
     commands::completions::answer_shell();
     let cli = match Cli::try_parse_from(command_line()) {

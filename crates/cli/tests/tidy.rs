@@ -130,8 +130,12 @@ fn unsafe_blocks_are_in_listed_files() {
     let mut found: Vec<String> = found.map(|path| path.display().to_string()).collect();
     found.sort();
     let probe = "crates/cli/tests/containment/probe.rs";
+    let entry = "crates/exec/src/process/spawner_entry.rs";
     let tracer = "crates/patch/tests/crash/trace.rs";
-    assert_eq!(found, [probe, "crates/exec/src/process/sys.rs", "crates/exec/src/sandbox/sys.rs", tracer]);
+    assert_eq!(
+        found,
+        [probe, entry, "crates/exec/src/process/sys.rs", "crates/exec/src/sandbox/sys.rs", tracer]
+    );
 }
 
 #[test]
@@ -204,8 +208,8 @@ fn crates_depend_only_on_what_the_map_allows() {
 fn pages_name_only_what_exists() {
     let mut missing = Vec::new();
     for page in [
-        "ARCHITECTURE.md", "docs/follow-a-call.md", "docs/adding-a-tool.md", "README.md", "SECURITY.md",
-        "CONTRIBUTING.md",
+        "ARCHITECTURE.md", "docs/follow-a-call.md", "docs/adding-a-tool.md", "docs/embedding.md",
+        "README.md", "SECURITY.md", "CONTRIBUTING.md",
     ] {
         let text = read(page);
         for word in text.split('`').skip(1).step_by(2) {
@@ -215,7 +219,8 @@ fn pages_name_only_what_exists() {
             }
         }
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let target = root().join(page).parent().unwrap().join(link);
+            let file = link.split('#').next().unwrap_or_default();
+            let target = root().join(page).parent().unwrap().join(file);
             if !link.starts_with("http") && !target.exists() {
                 missing.push(format!("{page}: {link}"));
             }
@@ -313,14 +318,43 @@ fn cut_at_comma(sentence: &str, room: usize) -> &str {
     &sentence[..fits.unwrap_or_else(|| panic!("a shorter first line, please: {sentence}"))]
 }
 
+/// Returns an example as pages show it: without its first paragraph and the lints of this workspace.
+fn shown_example(name: &str) -> String {
+    let text = read(format!("crates/toolgate/examples/{name}.rs"));
+    let shown = text.lines().skip_while(|line| {
+        line.is_empty() || line.starts_with("//!") || line.starts_with("#![expect(clippy::")
+    });
+    let shown: Vec<&str> = shown.collect();
+    assert!(shown.len() <= 62, "the example `{name}` has {} lines", shown.len());
+    shown.into_iter().map(|line| format!("{line}\n")).collect()
+}
+
 #[test]
 fn the_readme_shows_the_example_that_compiles() {
-    let example = read("crates/toolgate/examples/my_first_tool.rs");
+    let example = shown_example("my_first_tool");
     assert!(example.lines().count() < 40);
-    assert!(
-        read("README.md").contains(&example),
-        "README.md does not hold examples/my_first_tool.rs as it is"
-    );
+    assert!(read("README.md").contains(&example), "README.md does not hold examples/my_first_tool.rs");
+}
+
+#[test]
+fn the_embedding_guide_shows_every_example() {
+    let page = read("docs/embedding.md");
+    let mut wanted = page.clone();
+    for entry in fs::read_dir(root().join("crates/toolgate/examples")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let mark = format!("<!-- example {name} -->\n```rust\n");
+        let (before, rest) = wanted
+            .split_once(&mark)
+            .unwrap_or_else(|| panic!("docs/embedding.md has no block after `{}`", mark.trim()));
+        let (_, after) = rest.split_once("```\n").unwrap();
+        wanted = format!("{before}{mark}{}```\n{after}", shown_example(name));
+    }
+    if std::env::var_os("TOOLGATE_BLESS").is_some() {
+        fs::write(root().join("docs/embedding.md"), wanted).unwrap();
+    } else {
+        assert_eq!(page, wanted, "TOOLGATE_BLESS=1 cargo test --test tidy writes it");
+    }
 }
 
 #[test]

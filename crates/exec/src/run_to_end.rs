@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use policy::{CommandLine, Permit};
+use policy::{CommandLine, Denial, Enforcement, Permit};
 use rustix::fs::{Access, FileType, access, stat};
 
 use crate::capture::{Capture, CapturedStream, StreamPortion};
@@ -53,7 +53,7 @@ pub struct OneShotCommand<'a> {
 }
 
 /// The result of a program that ran to completion.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct OneShotOutput {
     /// The exit status.
     pub exit: ProcessExit,
@@ -61,6 +61,12 @@ pub struct OneShotOutput {
     pub stdout: Vec<u8>,
     /// Head and tail of the standard error.
     pub stderr: Vec<u8>,
+    /// The enforcement of the sandbox while it ran.
+    pub enforcement: Enforcement,
+    /// The accesses that the kernel refused to it.
+    pub denials: Vec<Denial>,
+    /// Sentences about its changes to git directories that did not land on the host.
+    pub notes: Vec<String>,
 }
 
 /// The reason why a program has no result.
@@ -121,7 +127,14 @@ impl OneShotCommand<'_> {
         let taken = session.take_output();
         let exit = taken.stage.exit().ok_or(OneShotFault::Lost)?;
         let all = |StreamPortion { head, tail, .. }: StreamPortion| [head, tail].concat();
-        Ok(OneShotOutput { exit, stdout: all(taken.output.stdout), stderr: all(taken.output.stderr) })
+        Ok(OneShotOutput {
+            exit,
+            stdout: all(taken.output.stdout),
+            stderr: all(taken.output.stderr),
+            enforcement: session.enforcement(),
+            denials: session.denials(),
+            notes: session.land(),
+        })
     }
 }
 

@@ -27,6 +27,62 @@ pub struct CommandSandbox {
     _scratch: Option<Arc<Scratch>>,
 }
 
+/// A command that [`CommandSandbox::run_to_end`] runs, with its input and limits.
+#[derive(Debug, Clone)]
+pub struct SandboxCommand {
+    argv: Vec<String>,
+    env: BTreeMap<OsString, OsString>,
+    input: Vec<u8>,
+    time_limit: Duration,
+    max_output_bytes: u64,
+}
+
+impl SandboxCommand {
+    /// The time limit if none is set.
+    pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(600);
+    /// The limit of standard output if none is set.
+    pub const DEFAULT_OUTPUT_BYTES: u64 = 16 << 20;
+
+    /// Creates a command from its program and arguments, with empty input.
+    pub fn new(argv: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self {
+            argv: argv.into_iter().map(Into::into).collect(),
+            env: BTreeMap::new(),
+            input: Vec::new(),
+            time_limit: Self::DEFAULT_TIME_LIMIT,
+            max_output_bytes: Self::DEFAULT_OUTPUT_BYTES,
+        }
+    }
+
+    /// Adds an environment variable to those that [`ToolgateBuilder::environment`] admits.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.env.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sets the content of its standard input.
+    #[must_use]
+    pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = bytes.into();
+        self
+    }
+
+    /// Sets the time limit. The command is killed after it.
+    #[must_use]
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = limit;
+        self
+    }
+
+    /// Sets the maximum number of bytes of standard output. The command is killed if it writes more.
+    #[must_use]
+    pub fn max_output_bytes(mut self, limit: u64) -> Self {
+        self.max_output_bytes = limit;
+        self
+    }
+}
+
 /// A running command, and the pump that drives it.
 pub type ConfinedCommand = (Arc<ProcessSession>, Pump);
 
@@ -119,24 +175,21 @@ impl CommandSandbox {
         Ok(self.sessions.spawner().find_cell(&permit).await?.enforcement())
     }
 
-    /// Runs `argv` to its end with `env` and `input`; `most` limits its time and output.
-    pub async fn run_to_end(
-        &self,
-        argv: &[String],
-        env: &BTreeMap<OsString, OsString>,
-        input: &[u8],
-        most: (Duration, u64),
-    ) -> Result<OneShotOutput, SandboxFault> {
-        let line = CommandLine::from(argv.to_vec());
+    /// Runs `command` to its end. Processes that it leaves running are killed, and so are all of its processes if the
+    /// future is dropped.
+    pub async fn run_to_end(&self, command: &SandboxCommand) -> Result<OneShotOutput, SandboxFault> {
+        let line = CommandLine::from(command.argv.clone());
         let permit = self.permit_for(&line)?;
-        let (at_most, output) = most;
+        let directory = ConfinedFs::new(&permit).lookup(&self.directory)?;
+        let mut env = self.shells.command_as_is(line.clone(), directory, Stdio::NoInput).env;
+        env.extend(command.env.iter().map(|(name, value)| (name.clone(), value.clone())));
         let command = OneShotCommand {
             line: &line,
-            env,
+            env: &env,
             directory: &self.directory,
-            input,
-            time_limit: at_most,
-            max_output_bytes: output,
+            input: &command.input,
+            time_limit: command.time_limit,
+            max_output_bytes: command.max_output_bytes,
         };
         Ok(command.run(self.sessions.spawner(), &permit).await?)
     }

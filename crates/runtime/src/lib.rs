@@ -19,7 +19,7 @@ mod turn;
 
 pub use builder::{BuildFault, ToolgateBuilder};
 #[cfg(feature = "tools")]
-pub use command_sandbox::{CommandSandbox, ConfinedCommand, SandboxFault};
+pub use command_sandbox::{CommandSandbox, ConfinedCommand, SandboxCommand, SandboxFault};
 #[cfg(feature = "mcp")]
 pub use confined_server::ConfinedServerProgram;
 pub use engine::{
@@ -29,10 +29,15 @@ pub use engine::{
 };
 /// File access: a tool opens files here with its permit.
 pub use exec::fs;
-/// Call this first in `main` if tools run commands: a small copy of this program starts the processes.
-pub use exec::process::init;
 #[cfg(feature = "tools")]
-pub use exec::{session::SharedProcesses, shell::InstalledShell, spill::Spill};
+pub use exec::{
+    process::{ConfinementReport, SpawnFault},
+    run_to_end::{OneShotFault, OneShotOutput},
+    sandbox::{MachineSupport, SetupFix},
+    session::{ProcessExit, ProcessSession, Pump, SharedProcesses},
+    shell::InstalledShell,
+    spill::Spill,
+};
 #[cfg(feature = "tools")]
 pub use hooks::{CommandHook, HookFailurePolicy, HookMoment};
 #[cfg(feature = "tools")]
@@ -46,12 +51,12 @@ pub use patch;
 pub use policy::{
     ApprovalPolicy, ApprovalQuestion, ApprovalReason, ClassifiedCommand, CommandAnalysis, CommandLine,
     CommandRisk, Confinement, DEFAULT_DENY_READ, Denial, DenyRead, Effect, EffectSummary, Enforcement,
-    EnforcementGap, EnvironmentFault, EnvironmentPolicy, Escalation, ExecEffect, Gate, Grant, HostLocality,
-    HostPattern, HostPatternFault, HostRules, InheritScope, Intent, LOCALHOST, MachineLookup, MinimumTier,
-    NetworkPolicy, NotAskedReason, Permit, PrivateDirectory, ReadRoot, ReadScope, ResourceExcess,
-    ResourceLimits as CommandLimits, ReviewDecision, RuleProposal, SandboxPolicy, Tier, Verdict,
-    WeakerEnforcement, host_file_by_name, is_inside_configuration, is_invisible, is_secret_name, rules,
-    shell,
+    EnforcementGap, EnvironmentFault, EnvironmentPolicy, Escalation, ExecEffect, Gate, Grant, Grants,
+    HostLocality, HostPattern, HostPatternFault, HostRules, InheritScope, Intent, LOCALHOST, MachineLookup,
+    MinimumTier, MissingTier, NetworkPolicy, NotAskedReason, Permit, PrivateDirectory, ReadRoot, ReadScope,
+    ResourceExcess, ResourceLimits as CommandLimits, ReviewDecision, RuleProposal, SandboxPolicy, Tier,
+    UnenforcedReason, Verdict, WeakerEnforcement, host_file_by_name, is_inside_configuration, is_invisible,
+    is_secret_name, rules, shell,
 };
 pub use serde_json::{Value, json};
 pub use tokio_util::sync::CancellationToken;

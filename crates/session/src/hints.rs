@@ -142,7 +142,7 @@ fn spawn_hint(fault: &SpawnFault) -> Option<String> {
         SpawnFault::TooMuch | SpawnFault::GitUnread { .. } => {
             Some("`--require landlock` accepts it".to_owned())
         }
-        SpawnFault::NotReady | SpawnFault::Refused { .. } | SpawnFault::System(_) => None,
+        SpawnFault::NoConstructor | SpawnFault::Refused { .. } | SpawnFault::System(_) => None,
     }
 }
 

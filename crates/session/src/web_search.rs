@@ -1,7 +1,5 @@
 //! Builds the `web_search` tool from `[tools.web_search]`: by a command, by a tool of a server, or by a URL.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +9,8 @@ use exec::run_to_end::find_program;
 use exec::session::ProcessExit;
 use runtime::rules::{PolicyRule, RuleDecision, RuleLayer, RuleSubject};
 use runtime::{
-    AnyTool, BoxFuture, Confinement, EnvironmentPolicy, HostRules, NetworkPolicy, SandboxPolicy, ToolCall,
-    ToolError, ToolHandler, ToolSource, Toolgate, ToolgateBuilder, mcp,
+    AnyTool, BoxFuture, Confinement, EnvironmentPolicy, HostRules, NetworkPolicy, SandboxCommand,
+    SandboxPolicy, ToolCall, ToolError, ToolHandler, ToolSource, Toolgate, ToolgateBuilder, mcp,
 };
 use serde_json::{Map, Value, json};
 
@@ -84,7 +82,7 @@ fn search_endpoint(url: &str, table: &WebSearchTable) -> Result<SearchEndpoint, 
 /// A search by a command. It can write nothing, and reaches only the hosts that the user names.
 struct SearchCommand {
     argv: Vec<String>,
-    env: BTreeMap<OsString, OsString>,
+    environment: EnvironmentPolicy,
     cwd: PathBuf,
     confinement: Confinement,
     hosts: Vec<String>,
@@ -101,8 +99,6 @@ impl SearchCommand {
             *first = program.to_string_lossy().into_owned();
         }
         let environment = EnvironmentPolicy { pass: table.env_vars.clone(), ..EnvironmentPolicy::default() };
-        let mut env = environment.build(std::env::vars_os());
-        env.insert("PWD".into(), cwd.into());
         let hosts = table.hosts.iter().filter_map(|host| host.parse().ok()).collect();
         let confinement = Confinement {
             network: NetworkPolicy::Off,
@@ -112,18 +108,21 @@ impl SearchCommand {
             ..bounds.clone()
         };
         let (cwd, hosts) = (cwd.to_owned(), table.hosts.clone());
-        Ok(Self { argv, env, cwd, confinement, hosts, timeout: table.timeout() })
+        Ok(Self { argv, environment, cwd, confinement, hosts, timeout: table.timeout() })
     }
 
     async fn run_search(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, String> {
         let builder = Toolgate::at(&self.cwd).sandbox(SandboxPolicy::ReadOnly);
+        let builder = builder.environment(self.environment.clone());
         let sandbox = builder.confinement(self.confinement.clone()).build_sandbox();
         let sandbox = sandbox.map_err(|fault| fault.to_string())?;
         let input = json!({ "query": query.text, "num_results": query.max_results }).to_string();
+        let command = SandboxCommand::new(&self.argv).input(input);
+        let command = command.time_limit(self.timeout).max_output_bytes(MAX_OUTPUT_BYTES);
         let ran = sandbox
-            .run_to_end(&self.argv, &self.env, input.as_bytes(), (self.timeout, MAX_OUTPUT_BYTES))
-            .await;
-        let ran = ran.map_err(|fault| format!("the command for searches: {fault}"))?;
+            .run_to_end(&command)
+            .await
+            .map_err(|fault| format!("the command for searches: {fault}"))?;
         if ran.exit != ProcessExit::Code(0) {
             let said: String = String::from_utf8_lossy(&ran.stderr).chars().take(500).collect();
             let how = match ran.exit {

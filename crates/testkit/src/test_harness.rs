@@ -1,4 +1,4 @@
-//! A test harness whose `main` can become the spawner, as in a program that embeds Toolgate.
+//! A test harness for cases that are determined at run time, and for cases that a machine cannot run.
 
 use libtest_mimic::{Arguments, Trial};
 
@@ -20,14 +20,13 @@ pub enum SkipReason {
     MissingRequirement(String),
 }
 
-/// Runs `cases` like the standard test harness, after [`exec::process::init`].
+/// Runs `cases` like the standard test harness.
 pub fn run_cases(cases: Vec<HarnessCase>) -> ! {
     run_cases_then(cases, || ())
 }
 
 /// Runs `cases` like [`run_cases`], and then calls `last`.
 pub fn run_cases_then(cases: Vec<HarnessCase>, last: impl FnOnce()) -> ! {
-    exec::process::init();
     crate::restore_signals();
     let trial = |case: HarnessCase| {
         let skipped = case.skip.is_some();

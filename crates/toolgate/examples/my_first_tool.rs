@@ -1,8 +1,11 @@
 //! A tool of your own: one type, added with one line. Run it with `cargo run --example my_first_tool`.
 
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate::{Cx, Permit, ToolError, ToolHandler, ToolOutput, Toolgate, json};
+use toolgate::tool::{Cx, Permit, ToolHandler};
+use toolgate::{ToolError, ToolOutput, Toolgate, json};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -26,7 +29,6 @@ impl ToolHandler for RollDie {
 }
 
 #[tokio::main]
-#[expect(clippy::print_stdout, reason = "an example shows what it does")]
 async fn main() -> Result<(), toolgate::BuildFault> {
     let toolgate = Toolgate::at(".").with_tools().tool(RollDie).build()?;
     for arguments in [json!({"sides": 6}), json!({"sides": 1}), json!({"side": 6})] {

@@ -1,12 +1,9 @@
-//! A session with a model in your own program: configuration, journal and timeline. Needs the feature `session`.
-//!
-//! A script stands for the model, so that the example needs no key. Run it with
-//! `cargo run --package toolgate --features session --example whole_session`.
+//! A session as `toolgate run` has it: configuration, journal and timeline. A script stands for the model.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
+#![expect(clippy::disallowed_methods, reason = "an example writes the files that it shows")]
 
 use std::error::Error;
-use std::path::Path;
 use std::sync::Arc;
 
 use toolgate::agent::{SessionEvent, SessionObserver};
@@ -17,13 +14,12 @@ use toolgate::session::choose_model::{ModelLocation, choose_model};
 use toolgate::session::compose::compose_in_dirs;
 use toolgate::session::{AssembledSession, SessionSpec, assemble, close_journal};
 
-/// The script of the model, one response a line.
+/// One response of the model a line.
 const SCRIPT: &str = r#"
 {"items": [{"type": "function_call", "name": "read_file", "arguments": {"path": "greeting.txt"}}]}
 {"items": [{"type": "message", "text": "The file says hello."}]}
 "#;
 
-/// Prints the model's text as it arrives.
 struct TextPrinter;
 
 impl SessionObserver for TextPrinter {
@@ -34,17 +30,12 @@ impl SessionObserver for TextPrinter {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "an example writes the files that it shows")]
-fn main() -> Result<(), Box<dyn Error>> {
-    // First, before any thread: a small copy of this program starts the processes of commands.
-    toolgate::init();
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
     let home = tempfile::tempdir()?;
-    std::fs::write(home.path().join("greeting.txt"), "hello\n")?;
-    std::fs::write(home.path().join("model.jsonl"), SCRIPT)?;
-    tokio::runtime::Runtime::new()?.block_on(run(home.path()))
-}
-
-async fn run(home: &Path) -> Result<(), Box<dyn Error>> {
+    let home = home.path();
+    std::fs::write(home.join("greeting.txt"), "hello\n")?;
+    std::fs::write(home.join("model.jsonl"), SCRIPT)?;
     // A program for users takes `UserDirs::from_env()`, which finds their configuration and journals.
     let dirs = UserDirs { sessions: Some(home.join("sessions")), ..UserDirs::default() };
     let place = WorkspaceArgs { cwd: Some(home.to_owned()), ..WorkspaceArgs::default() };

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use testkit::TestWorkspace;
 use toolgate::fs::ConfinedFs;
-use toolgate::{Cx, Intent, Permit, ToolError, ToolHandler, ToolOutput, Toolgate, WorkingDir, json};
+use toolgate::tool::{Cx, Intent, Permit, ToolHandler, WorkingDir};
+use toolgate::{ToolError, ToolOutput, Toolgate, json};
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {

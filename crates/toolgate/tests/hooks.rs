@@ -16,10 +16,12 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 use testkit::{TestWorkspace, trials};
 use tokio::runtime::Runtime;
+use toolgate::call::{CallId, ToolPayload};
+use toolgate::hook::{CommandHook, HookFailurePolicy, HookMoment};
+use toolgate::observe::{CallEvent, CallObserver, ToolNotice};
+use toolgate::sandbox::SandboxPolicy;
 use toolgate::{
-    BuildFault, CallEvent, CallId, CallObserver, CancellationToken, CommandHook, HookFailurePolicy,
-    HookMoment, SandboxPolicy, ToolCall, ToolErrorKind, ToolNotice, ToolOutput, ToolPayload, Toolgate,
-    ToolgateBuilder,
+    BuildFault, CancellationToken, ToolCall, ToolErrorKind, ToolOutput, Toolgate, ToolgateBuilder,
 };
 
 trials![

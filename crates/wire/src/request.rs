@@ -43,6 +43,14 @@ pub struct ModelRequest<'a> {
     pub reasoning: ReasoningMode,
 }
 
+impl<'a> ModelRequest<'a> {
+    /// Creates a request with nothing but the conversation `items`, for the model of this name.
+    pub fn new(model: &'a str, items: &'a [SerializedItem]) -> Self {
+        let (instructions, tools, reasoning) = ("", "", ReasoningMode::None);
+        Self { model, instructions, items, tools, max_output_tokens: None, cache_key: None, reasoning }
+    }
+}
+
 /// The handling of a model's reasoning between two requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ReasoningMode {

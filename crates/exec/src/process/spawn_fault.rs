@@ -14,9 +14,12 @@ pub enum SpawnFault {
     /// The permit is for another command.
     #[error(transparent)]
     Denied(#[from] Denial),
-    /// The embedding program does not call `init` at the top of its `main`.
-    #[error("no process can be started: the program must call `toolgate::init()` first in its `main`")]
-    NotReady,
+    /// Toolgate's constructor is not part of the program file: it is in a shared library, or was removed.
+    #[error(
+        "no process can be started: Toolgate's code is in a shared library and not in the program file, which it \
+         executes again to start processes"
+    )]
+    NoConstructor,
     /// The program could not be run.
     #[error("{}", describe_refusal(*step, program, directory, errno))]
     Refused {

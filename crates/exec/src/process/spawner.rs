@@ -301,7 +301,7 @@ impl SpawnerLink {
     }
 
     fn open() -> Result<Self, SpawnFault> {
-        let open_files = spawner_entry::initialized_file_limit().ok_or(SpawnFault::NotReady)?;
+        let open_files = spawner_entry::initial_file_limit().ok_or(SpawnFault::NoConstructor)?;
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
         // The binary that runs now, even if its file was replaced.

@@ -93,16 +93,19 @@ fn truncate_chars(text: &str, letters: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use policy::Enforcement;
     use proptest::prelude::{any, proptest};
 
     use super::*;
 
     fn parse_run(code: i32, stdout: &str, stderr: &str) -> Result<HookResponse, String> {
-        parse_output(&OneShotOutput {
-            exit: ProcessExit::Code(code),
-            stdout: stdout.into(),
-            stderr: stderr.into(),
-        })
+        parse_output(&output(ProcessExit::Code(code), stdout, stderr))
+    }
+
+    fn output(exit: ProcessExit, stdout: impl Into<Vec<u8>>, stderr: &str) -> OneShotOutput {
+        let (stdout, stderr) = (stdout.into(), stderr.into());
+        let (enforcement, denials, notes) = (Enforcement::Full, Vec::new(), Vec::new());
+        OneShotOutput { exit, stdout, stderr, enforcement, denials, notes }
     }
 
     #[test]
@@ -140,8 +143,7 @@ mod tests {
         insta::assert_snapshot!(wrong(0, "all is well\n", ""), @"its output is not an answer: it is not a JSON object; it printed `all is well`");
         insta::assert_snapshot!(wrong(1, "", "Traceback\n  x\nKeyError: 'a'\n\n"), @"it ended with exit code 1: KeyError: 'a'");
         insta::assert_snapshot!(wrong(127, "", ""), @"it ended with exit code 127");
-        let bytes =
-            OneShotOutput { exit: ProcessExit::Code(0), stdout: vec![b'{', 0xff], stderr: Vec::new() };
+        let bytes = output(ProcessExit::Code(0), [b'{', 0xff], "");
         insta::assert_snapshot!(parse_output(&bytes).unwrap_err(), @"what it printed is not UTF-8");
         let killed = OneShotOutput { exit: ProcessExit::Signal(9), ..bytes };
         insta::assert_snapshot!(parse_output(&killed).unwrap_err(), @"it was ended by signal 9");
@@ -153,8 +155,7 @@ mod tests {
         fn whatever_it_prints(code in any::<i32>(), stdout in any::<Vec<u8>>(), decision in ".{0,8}", text in ".{0,5000}") {
             let object = serde_json::json!({ "decision": decision, "reason": text, "note": text }).to_string();
             for stdout in [stdout, object.into_bytes()] {
-                let stderr = text.clone().into_bytes();
-                match parse_output(&OneShotOutput { exit: ProcessExit::Code(code), stdout, stderr }) {
+                match parse_output(&output(ProcessExit::Code(code), stdout, &text)) {
                     Ok(HookResponse { decision, note, .. }) => {
                         assert!(code == 0 || matches!(decision, HookDecision::Deny(_)));
                         assert!(note.is_none_or(|note| note.len() <= 4 * NOTE_TOKENS));

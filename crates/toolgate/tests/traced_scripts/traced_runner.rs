@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use exec::session::SessionStage;
 use policy::{Confinement, ResourceLimits, SandboxPolicy};
 use tokio::runtime::Runtime;
-use toolgate::{CommandSandbox, Toolgate};
+use toolgate::Toolgate;
+use toolgate::sandbox::CommandSandbox;
 
 use crate::strace_log::{self, ExecEvent};
 

@@ -1,0 +1,70 @@
+//! An embedding program needs no preparation: these tests run commands in the standard test harness.
+#![expect(clippy::unwrap_used, reason = "tests may unwrap")]
+
+use std::path::Path;
+use std::time::Duration;
+
+use toolgate::sandbox::{Enforcement, OneShotFault, OneShotOutput};
+use toolgate::sandbox::{EnvironmentPolicy, SandboxCommand, SandboxFault, SandboxPolicy};
+use toolgate::{BuildFault, Toolgate, json};
+
+/// Runs `command` in `directory`, which it may change.
+fn run(directory: &Path, command: &SandboxCommand) -> Result<OneShotOutput, SandboxFault> {
+    let sandbox = Toolgate::at(directory)
+        .sandbox(SandboxPolicy::WorkspaceWrite)
+        .environment(EnvironmentPolicy::default())
+        .build_sandbox()
+        .unwrap();
+    tokio::runtime::Runtime::new().unwrap().block_on(sandbox.run_to_end(command))
+}
+
+fn script(text: &str) -> SandboxCommand {
+    SandboxCommand::new(["/bin/sh", "-c", text])
+}
+
+#[test]
+fn a_runtime_of_one_thread_runs_commands() -> Result<(), BuildFault> {
+    let directory = testkit::visible_tempdir();
+    // No runtime is needed yet.
+    let toolgate = Toolgate::at(directory.path()).with_tools().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let answer = runtime.block_on(toolgate.call("shell_command", json!({"command": "echo from here"})));
+    assert!(answer.success, "{}", answer.joined_text());
+    assert!(answer.joined_text().contains("from here"), "{}", answer.joined_text());
+    runtime.block_on(toolgate.close());
+    Ok(())
+}
+
+#[test]
+fn a_command_gets_its_input_and_its_variables() {
+    let directory = testkit::visible_tempdir();
+    let command = script("cat; echo $GREETING; pwd; exit 3").input("one\n").env("GREETING", "hello");
+    let output = run(directory.path(), &command).unwrap();
+    let real = directory.path().canonicalize().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("one\nhello\n{}\n", real.display()));
+    assert_eq!(output.exit.code(), 3);
+    assert!(!matches!(output.enforcement, Enforcement::None { .. }), "{:?}", output.enforcement);
+}
+
+#[test]
+fn limits_end_a_command() {
+    let directory = testkit::visible_tempdir();
+    let limit = Duration::from_millis(300);
+    let slow = run(directory.path(), &script("sleep 60").time_limit(limit));
+    assert!(matches!(slow, Err(SandboxFault::OneShot(OneShotFault::TimedOut(after))) if after == limit));
+    let long = run(directory.path(), &script("yes").max_output_bytes(1000));
+    assert!(matches!(long, Err(SandboxFault::OneShot(OneShotFault::TooMuch(1000)))));
+}
+
+#[test]
+fn a_commit_by_a_command_lands_in_the_repository() {
+    let directory = testkit::visible_tempdir();
+    let git = "git -c user.name=a -c user.email=a@b.c";
+    let made = run(directory.path(), &script("git init -q . && echo one > a.txt && ls -d .git")).unwrap();
+    assert_eq!(made.exit.code(), 0, "{}", String::from_utf8_lossy(&made.stderr));
+    let commit = format!("git add a.txt && {git} commit -qm first");
+    let committed = run(directory.path(), &script(&commit)).unwrap();
+    assert_eq!(committed.exit.code(), 0, "{}", String::from_utf8_lossy(&committed.stderr));
+    let log = run(directory.path(), &script("git log --format=%s")).unwrap();
+    assert_eq!(String::from_utf8_lossy(&log.stdout), "first\n", "{:?}", committed.notes);
+}
