@@ -15,7 +15,7 @@ use toml::Spanned;
 use super::hook::HookTable;
 use super::load::UserDirs;
 use super::mcp_server::ServerTable;
-use super::tables::{CommandsTable, ConfinementTable, FilesTable, LimitsTable, ToolsTable};
+use super::tables::{CommandsTable, ConfinementTable, FilesTable, JournalTable, LimitsTable, ToolsTable};
 use super::tool_forms::ModelTable;
 use super::web_search::WebSearchTable;
 use super::{ApprovalMode, IntegerStyle, SandboxMode, SettingSource, SourcedValue};
@@ -46,6 +46,7 @@ pub(super) struct ConfigTables {
     pub(super) commands: CommandsTable,
     pub(super) confinement: ConfinementTable,
     pub(super) limits: LimitsTable,
+    pub(super) journal: JournalTable,
     pub(super) wire: WireTable,
     pub(super) hook: Vec<HookTable>,
     pub(super) mcp_servers: BTreeMap<String, Spanned<ServerTable>>,
@@ -75,6 +76,7 @@ fn humanize_parse_error(message: &str) -> String {
         ("struct CommandsTable", "a table `[commands]`"),
         ("struct ConfinementTable", "a table `[confinement]`"),
         ("struct LimitsTable", "a table `[limits]`"),
+        ("struct JournalTable", "a table `[journal]`"),
         ("struct WireTable", "a table `[wire]`"),
         ("struct HookTable", "a table `[[hook]]`"),
         ("struct ServerTable", "a table `[mcp_servers.NAME]`"),
@@ -150,8 +152,9 @@ impl ConfigFile {
     }
 
     fn check(&self) -> Result<(), OperationFault> {
-        let ConfigTables { files, commands, confinement, limits, .. } = &self.content;
+        let ConfigTables { files, commands, confinement, limits, journal, .. } = &self.content;
         limits.check(self)?;
+        journal.check(self)?;
         files.check(self)?;
         confinement.check(self)?;
         HookTable::check_all(self)?;

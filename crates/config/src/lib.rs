@@ -29,7 +29,7 @@ pub use operation_fault::{FaultKind, OperationFault};
 pub use rule_files::{USER as USER_RULES, rule_files};
 pub use tables::{
     CommandSettings, ConfinementSettings, ConfinementTier, EnvInheritance, FileSettings, HostedSearchMode,
-    LimitSettings, NetworkMode, ToolSettings,
+    JournalSettings, LimitSettings, NetworkMode, ToolSettings,
 };
 pub use tool_forms::{PriceSettings, ToolForms, to_micro_dollars};
 pub use web_search::{SearchApproval, WebSearchTable};
@@ -99,6 +99,8 @@ pub struct Config {
     pub confinement: ConfinementSettings,
     /// The `[limits]` table.
     pub limits: LimitSettings,
+    /// The `[journal]` table.
+    pub journal: JournalSettings,
     /// The `wire.integers` key: the schema type of integers.
     pub integers: SourcedValue<IntegerStyle>,
     /// The `[[hook]]` tables.
@@ -190,6 +192,7 @@ impl Config {
             commands: CommandSettings::built_in(),
             confinement: ConfinementSettings::built_in(),
             limits: LimitSettings::built_in(),
+            journal: JournalSettings::built_in(),
             integers: SourcedValue::built_in(IntegerStyle::Keep),
             hooks: Vec::new(),
             servers: Vec::new(),

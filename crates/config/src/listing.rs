@@ -41,6 +41,7 @@ impl Config {
         rows.extend(self.commands.rows());
         rows.extend(self.confinement.rows());
         rows.extend(self.limits.rows());
+        rows.extend(self.journal.rows());
         rows.extend([
             row("wire.integers", one_value(&self.integers)),
             row("hook", list_value(self.hooks.iter().map(value_and_source))),

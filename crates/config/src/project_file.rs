@@ -64,6 +64,7 @@ impl<'a> ProjectTables<'a> {
             commands,
             confinement,
             limits,
+            journal,
             wire: WireTable { integers },
             hook,
             mcp_servers,
@@ -76,6 +77,7 @@ impl<'a> ProjectTables<'a> {
         refuse(mcp_servers.values().next(), "mcp_servers")?;
         refuse(models.values().next(), "models")?;
         refuse(directories.values().next(), "directories")?;
+        journal.refuse_project()?;
         Ok(Self {
             model: model.as_ref(),
             sandbox,
@@ -107,6 +109,8 @@ mod tests {
             ("approval = 'untrusted'", None),
             ("approval = 'on-request'", Some("approval")),
             ("model = 'gpt-5'", None),
+            ("journal.keep_days = 1", Some("journal.keep_days")),
+            ("journal.max_mb = 1", Some("journal.max_mb")),
             ("files.deny_read = ['*.key']", None),
             ("files.deny_read_defaults = true", None),
             ("files.deny_read_defaults = false", Some("files.deny_read_defaults")),

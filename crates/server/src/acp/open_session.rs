@@ -92,7 +92,7 @@ fn open_session(
         },
         agents: None,
     };
-    let AssembledSession { recorder, toolgate, servers, session, .. } =
+    let AssembledSession { recorder, toolgate, servers, session, quota, .. } =
         session::assemble(spec).map_err(|fault| to_rpc_fault(&fault))?;
     let Some(session) = session else {
         return Err(RpcErrorCode::Internal.fault("a session without its model; this is a bug"));
@@ -100,7 +100,7 @@ fn open_session(
     patch_preview.set_gate(toolgate.router().gate());
     let (handle, session) = (session.handle(), tokio::sync::Mutex::new(session));
     let stop = Mutex::default();
-    Ok(EditorSession { toolgate, recorder, servers, handle, session, stop, modes, updates })
+    Ok(EditorSession { toolgate, recorder, servers, handle, session, stop, modes, updates, quota })
 }
 
 /// Converts an error for the editor, which shows it to a person: so the hint is part of it.

@@ -143,7 +143,7 @@ fn open_session(
         subagents.register(Vec::new(), &assembled);
     }
     client_tools.set_session(&facts.id, assembled.handle());
-    let AssembledSession { recorder, toolgate, servers, session, agents, .. } = assembled;
+    let AssembledSession { recorder, toolgate, servers, session, agents, quota, .. } = assembled;
     let turn_runner = session.map(|session| TurnRunner::spawn(session, toolgate.clone(), deltas));
     let (calls, processes) = (recorded_calls.unwrap_or_default(), ClientProcesses::default());
     Ok(Arc::new(HostedSession {
@@ -157,6 +157,7 @@ fn open_session(
         turn_runner,
         calls,
         processes,
+        quota,
     }))
 }
 
