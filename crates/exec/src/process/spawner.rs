@@ -97,6 +97,11 @@ impl Drop for SpawnerLink {
 }
 
 impl Spawner {
+    /// Returns the number of sandboxes that were created.
+    pub fn cells_created(&self) -> u64 {
+        self.cells.created_count()
+    }
+
     /// Starts `command` with its permit, confined as the permit says.
     pub(crate) async fn start(
         &self,
