@@ -40,6 +40,7 @@ pub(super) struct ConfigTables {
     pub(super) sandbox: Option<Spanned<SandboxMode>>,
     #[serde(alias = "approval_policy", alias = "approval_mode")]
     pub(super) approval: Option<Spanned<ApprovalMode>>,
+    pub(super) insecure_http: Option<Spanned<bool>>,
     pub(super) tools: ToolsTable,
     pub(super) models: BTreeMap<String, Spanned<ModelTable>>,
     pub(super) files: FilesTable,

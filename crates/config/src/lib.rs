@@ -83,6 +83,8 @@ impl fmt::Display for SettingSource {
 pub struct Config {
     /// The model name, which selects the tools and the scaling of images.
     pub model: SourcedValue<Option<String>>,
+    /// Allows plain HTTP to a model server at a private address; off by default.
+    pub insecure_http: SourcedValue<bool>,
     /// The sandbox mode of tools; read-only by default.
     pub sandbox: SourcedValue<SandboxMode>,
     /// The approval policy; on-request by default.
@@ -183,6 +185,7 @@ pub enum CandidateState {
 impl Config {
     fn built_in() -> Self {
         Self {
+            insecure_http: SourcedValue::built_in(false),
             model: SourcedValue::built_in(None),
             sandbox: SourcedValue::built_in(SandboxMode::ReadOnly),
             approval: SourcedValue::built_in(ApprovalMode::OnRequest),

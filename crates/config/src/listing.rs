@@ -32,6 +32,7 @@ impl Config {
     pub fn rows(&self) -> Vec<ConfigRow> {
         let mut rows = vec![
             row("model", optional_value(&self.model)),
+            row("insecure_http", one_value(&self.insecure_http)),
             row("sandbox", one_value(&self.sandbox)),
             row("approval", one_value(&self.approval)),
         ];

@@ -208,6 +208,7 @@ impl Config {
     fn apply_user_file(&mut self, file: &ConfigFile, dirs: &UserDirs) -> Result<(), OperationFault> {
         let ConfigTables {
             model,
+            insecure_http,
             sandbox,
             approval,
             tools,
@@ -220,6 +221,7 @@ impl Config {
             ..
         } = &file.content;
         file.set(&mut self.model, model.as_ref(), |model| Some(model.clone()));
+        file.set(&mut self.insecure_http, insecure_http.as_ref(), |&insecure| insecure);
         file.set(&mut self.sandbox, sandbox.as_ref(), |&sandbox| sandbox);
         file.set(&mut self.approval, approval.as_ref(), |&approval| approval);
         self.tools.apply_user(file, tools);

@@ -58,6 +58,7 @@ impl<'a> ProjectTables<'a> {
             model,
             sandbox,
             approval,
+            insecure_http,
             tools,
             models,
             files,
@@ -78,6 +79,7 @@ impl<'a> ProjectTables<'a> {
         refuse(models.values().next(), "models")?;
         refuse(directories.values().next(), "directories")?;
         journal.refuse_project()?;
+        refuse_if(insecure_http.as_ref(), "insecure_http", |insecure| *insecure)?;
         Ok(Self {
             model: model.as_ref(),
             sandbox,
@@ -109,6 +111,8 @@ mod tests {
             ("approval = 'untrusted'", None),
             ("approval = 'on-request'", Some("approval")),
             ("model = 'gpt-5'", None),
+            ("insecure_http = true", Some("insecure_http")),
+            ("insecure_http = false", None),
             ("journal.keep_days = 1", Some("journal.keep_days")),
             ("journal.max_mb = 1", Some("journal.max_mb")),
             ("files.deny_read = ['*.key']", None),

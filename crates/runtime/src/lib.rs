@@ -48,10 +48,10 @@ pub use policy::{
     CommandLine, CommandRisk, Confinement, DEFAULT_DENY_READ, Denial, DenyRead, Effect, EffectSummary,
     Enforcement, EnforcementGap, EnvironmentFault, EnvironmentPolicy, Escalation, ExecEffect, Gate, Grant,
     HostLocality, HostPattern, HostPatternFault, HostRules, InheritScope, Intent, LOCALHOST,
-    LOCALHOST_SPELLINGS, MachineLookup, MinimumTier, NetworkPolicy, NotAskedReason, Permit, PrivateDirectory,
-    ReadRoot, ReadScope, ResourceExcess, ResourceLimits as CommandLimits, ReviewDecision, RuleProposal,
-    SandboxPolicy, Tier, Verdict, WeakerEnforcement, host_file_by_name, is_inside_configuration,
-    is_invisible, is_secret_name, rules, shell,
+    LOCALHOST_SPELLINGS, MachineLookup, MinimumTier, NetworkPolicy, NotAskedReason, Permit, PlainHttp,
+    PrivateDirectory, ReadRoot, ReadScope, ResourceExcess, ResourceLimits as CommandLimits, ReviewDecision,
+    RuleProposal, SandboxPolicy, Tier, Verdict, WeakerEnforcement, host_file_by_name,
+    is_inside_configuration, is_invisible, is_secret_name, rules, shell,
 };
 pub use serde_json::{Value, json};
 pub use tokio_util::sync::CancellationToken;

@@ -21,7 +21,6 @@ use crate::configured_confinement::command_confinement;
 use crate::confinement_warnings::{self, WarningPrinter};
 use crate::hints;
 use crate::mcp_servers;
-use crate::prune::JournalQuota;
 use crate::spill_store::SpillStore;
 use crate::web_search;
 use config::OperationFault;
@@ -316,14 +315,14 @@ impl ComposedTools {
         self.config.model.value.as_deref()
     }
 
+    /// Returns the configuration.
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// Returns the directories of the user.
     pub fn dirs(&self) -> &UserDirs {
         &self.dirs
-    }
-
-    /// Returns the quota of stored sessions.
-    pub fn journal_quota(&self) -> JournalQuota {
-        JournalQuota::new(&self.config, &self.dirs)
     }
 
     /// Returns the working directory.

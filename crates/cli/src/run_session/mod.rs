@@ -205,7 +205,7 @@ impl SessionRun<'_> {
             None => {
                 let location = args.model.location();
                 let location = earlier.iter().fold(location, |at, earlier| earlier.complete_location(at));
-                choose_model::choose_model(&location, composed.model_name())?
+                choose_model::choose_model(&location.with_configuration(&composed), composed.model_name())?
             }
         };
         let budget = args.budget.to_budget(&config, &chosen.name)?;

@@ -61,8 +61,9 @@ fn open_session(
 ) -> Result<EditorSession, RpcFault> {
     let composed = compose_tools(server, setup)?;
     let session_id = id.as_str().to_owned();
-    let chosen = choose_model::choose_model(&server.settings.model, composed.model_name())
-        .map_err(|fault| to_rpc_fault(&fault))?;
+    let location = server.settings.model.clone().with_configuration(&composed);
+    let chosen =
+        choose_model::choose_model(&location, composed.model_name()).map_err(|fault| to_rpc_fault(&fault))?;
     let limits = server.settings.limits.clone();
     let (patch_preview, cwd) = (Arc::<PatchPreview>::default(), composed.cwd().to_owned());
     let updates = Arc::new(EditorUpdates::new(peer, (&session_id, &cwd), limits.context, &patch_preview));

@@ -292,9 +292,10 @@ fn resolve_model(
         wire,
         base_url: model.base_url.clone(),
         script: model.script.as_ref().map(PathBuf::from),
+        ..ModelLocation::default()
     };
     // The hint names parameters of the protocol: flags of the program would not help a client.
-    choose_model::choose_model(&location, composed.model_name()).map_err(|fault| {
+    choose_model::choose_model(&location.with_configuration(composed), composed.model_name()).map_err(|fault| {
         let hint = "`model` has a `name`, and a `base_url` for a server of your own; keys are in the server's environment";
         RpcErrorCode::Unusable.fault(format!("{fault}; {hint}"))
     })

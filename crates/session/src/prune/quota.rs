@@ -4,6 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use config::{Config, UserDirs};
 
+use crate::compose::ComposedTools;
+
 use super::{PrunePlan, PruneRule, SessionFamily, SessionRemoval, SessionStore};
 
 const SECONDS_A_DAY: u64 = 86_400;
@@ -16,9 +18,16 @@ pub struct JournalQuota {
     rule: PruneRule,
 }
 
+impl ComposedTools {
+    /// Returns the quota of stored sessions.
+    pub fn journal_quota(&self) -> JournalQuota {
+        JournalQuota::new(self.config(), self.dirs())
+    }
+}
+
 impl JournalQuota {
     /// Returns the quota in the configuration.
-    pub(crate) fn new(config: &Config, dirs: &UserDirs) -> Self {
+    fn new(config: &Config, dirs: &UserDirs) -> Self {
         let days = config.journal.keep_days.value;
         let rule = PruneRule {
             older_than: days.map(|days| Duration::from_secs(days * SECONDS_A_DAY)),
