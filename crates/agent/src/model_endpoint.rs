@@ -5,8 +5,11 @@ use std::time::SystemTime;
 use futures_util::stream::StreamExt;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use http_client::{build_client, join_path, parse_safe_url, root_cause, sse_events};
-use policy::UrlRefusal;
+use http_client::{
+    PublicAddressFault, build_client, build_private_client, find_cause, join_path, parse_checked_url,
+    root_cause, sse_events,
+};
+use policy::{PlainHttp, UrlRefusal};
 use reqwest::{Response, Url};
 use serde_json::Value;
 use tool::BoxFuture;
@@ -22,6 +25,22 @@ const END_MARKER: &str = "[DONE]";
 /// Maximum number of bytes that are read of an error response.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
+/// The reason why a model cannot be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointFault {
+    /// The URL or the key is invalid: one sentence.
+    #[error("{0}")]
+    Wrong(String),
+    /// The URL is plain HTTP to a host that `plain` does not accept.
+    #[error("the base URL `{base}` would show your key and your files to everybody on the way: use https")]
+    PlainText {
+        /// The URL.
+        base: String,
+        /// The accepted hosts.
+        plain: PlainHttp,
+    },
+}
+
 /// A model behind a URL, with a reusable connection.
 pub struct ModelEndpoint {
     dialect: Dialect,
@@ -35,20 +54,40 @@ impl ModelEndpoint {
     /// to this origin only: redirects are not followed.
     ///
     /// # Errors
-    /// One sentence, if the URL or the key is invalid.
-    pub fn new(dialect: Dialect, base: &str, key: Option<&str>) -> Result<Self, String> {
-        let url = request_url(base, dialect)?;
+    /// If the URL or the key is invalid.
+    pub fn new(dialect: Dialect, base: &str, key: Option<&str>) -> Result<Self, EndpointFault> {
+        Self::with_plain_http(dialect, base, key, PlainHttp::Loopback)
+    }
+
+    /// Creates a client as [`new`](Self::new) does, with plain HTTP to the hosts that `plain` accepts.
+    ///
+    /// # Errors
+    /// If the URL or the key is invalid.
+    pub fn with_plain_http(
+        dialect: Dialect,
+        base: &str,
+        key: Option<&str>,
+        plain: PlainHttp,
+    ) -> Result<Self, EndpointFault> {
+        let url = request_url(base, dialect, plain)?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         for (name, value) in dialect.request_headers(key) {
             let mut value = HeaderValue::from_str(&value).map_err(|_| {
-                format!("the key in {} has letters that cannot be sent", dialect.api_key_variable())
+                EndpointFault::Wrong(format!(
+                    "the key in {} has letters that cannot be sent",
+                    dialect.api_key_variable()
+                ))
             })?;
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
         }
-        let http = build_client(&url)?;
+        let http = match plain {
+            PlainHttp::PrivateNetwork if url.scheme() == "http" => build_private_client(&url),
+            PlainHttp::PrivateNetwork | PlainHttp::Localhost | PlainHttp::Loopback => build_client(&url),
+        };
+        let http = http.map_err(EndpointFault::Wrong)?;
         Ok(Self { dialect, http, url, headers })
     }
 
@@ -66,6 +105,10 @@ impl ModelEndpoint {
     }
 
     fn connection_error(&self, error: &reqwest::Error) -> ModelError {
+        if let Some(fault) = find_cause::<PublicAddressFault>(error) {
+            let (code, message) = (ModelErrorCode::BadRequest, format!("the model is not asked: {fault}"));
+            return ModelError { code, message, retry: RetryAdvice::Never };
+        }
         let why = root_cause(error);
         let host = self.url.host_str().unwrap_or_default();
         let message = match error.is_timeout() {
@@ -91,17 +134,17 @@ impl ModelBackend for ModelEndpoint {
 }
 
 /// Returns the request URL.
-fn request_url(base: &str, dialect: Dialect) -> Result<Url, String> {
-    let wrong = |why: &str| format!("the base URL `{base}` {why}; one looks like https://api.openai.com/v1");
-    let url = parse_safe_url(base).map_err(|unfit| match unfit {
+fn request_url(base: &str, dialect: Dialect, plain: PlainHttp) -> Result<Url, EndpointFault> {
+    let wrong = |why: &str| {
+        EndpointFault::Wrong(format!("the base URL `{base}` {why}; one looks like https://api.openai.com/v1"))
+    };
+    let url = parse_checked_url(base, plain).map_err(|unfit| match unfit {
         UrlRefusal::NotAUrl => wrong("is not a URL"),
         UrlRefusal::NoHost | UrlRefusal::NotHttp => wrong("is neither http nor https"),
-        UrlRefusal::PlainText => {
-            wrong("would show your key and your files to everybody on the way: use https")
-        }
-        UrlRefusal::Credentials => {
-            "the base URL has a user name or a password in it; put the key into the environment".to_owned()
-        }
+        UrlRefusal::PlainText => EndpointFault::PlainText { base: base.to_owned(), plain },
+        UrlRefusal::Credentials => EndpointFault::Wrong(
+            "the base URL has a user name or a password in it; put the key into the environment".to_owned(),
+        ),
     })?;
     Ok(join_path(&url, dialect.endpoint_path()))
 }
@@ -175,9 +218,9 @@ mod tests {
             ("api.openai.com", Err("not a URL")),
         ];
         for (base, expected) in rows {
-            match (request_url(base, Dialect::Responses), expected) {
+            match (request_url(base, Dialect::Responses, PlainHttp::Loopback), expected) {
                 (Ok(url), Ok(expected)) => assert_eq!(url.as_str(), expected),
-                (Err(why), Err(expected)) => assert!(why.contains(expected), "{base}: {why}"),
+                (Err(why), Err(expected)) => assert!(why.to_string().contains(expected), "{base}: {why}"),
                 (found, _) => panic!("{base}: {found:?}"),
             }
         }
@@ -186,6 +229,6 @@ mod tests {
     #[test]
     fn a_key_of_two_lines_is_refused_without_showing_it() {
         let fault = ModelEndpoint::new(Dialect::Chat, "http://127.0.0.1:1/v1", Some("a\nsecret")).err();
-        insta::assert_snapshot!(fault.unwrap_or_default(), @"the key in OPENAI_API_KEY has letters that cannot be sent");
+        insta::assert_snapshot!(fault.map(|fault| fault.to_string()).unwrap_or_default(), @"the key in OPENAI_API_KEY has letters that cannot be sent");
     }
 }

@@ -75,12 +75,20 @@ impl JournalRecorder {
         self.write(&JournalEntry::Call(recorded))
     }
 
-    /// Records the answer to a call.
+    /// Records the answer to a call, and later the hash of its whole output if that is in a file.
     ///
     /// # Errors
     /// If the entry was not written.
-    pub fn record_answer(&self, call: &ToolCall, output: &ToolOutput) -> Result<u64, JournalFault> {
-        self.write(&answer_entry(call, output))
+    pub fn record_answer(
+        self: &Arc<Self>,
+        call: &ToolCall,
+        output: &ToolOutput,
+    ) -> Result<u64, JournalFault> {
+        let seq = self.write(&answer_entry(call, output))?;
+        if let Some(kept) = &output.facts.output_file {
+            self.hash_kept_output(call, kept);
+        }
+        Ok(seq)
     }
 
     /// Records an "interrupted" answer for client calls that were running when their server died.
@@ -91,7 +99,7 @@ impl JournalRecorder {
         resumed
             .abandoned
             .iter()
-            .try_for_each(|call| self.record_answer(call, &interrupted_output()).map(drop))
+            .try_for_each(|call| self.write(&answer_entry(call, &interrupted_output())).map(drop))
     }
 
     /// Deletes the journal of a session that never began.
@@ -106,14 +114,19 @@ impl JournalRecorder {
     /// # Errors
     /// If the data cannot be flushed.
     pub fn flush(&self) -> Result<(), JournalFault> {
-        for thread in std::mem::take(&mut *self.hash_threads.lock()) {
-            let _panicked = thread.join();
-        }
+        self.finish_hashes();
         self.journal.flush()
     }
 
+    /// Waits until the hashes of all kept outputs are recorded.
+    pub fn finish_hashes(&self) {
+        for thread in std::mem::take(&mut *self.hash_threads.lock()) {
+            let _panicked = thread.join();
+        }
+    }
+
     /// Hashes a kept output file in its own thread, and records the hash.
-    pub(crate) fn hash_kept_output(self: &Arc<Self>, call: &ToolCall, path: &Path) {
+    fn hash_kept_output(self: &Arc<Self>, call: &ToolCall, path: &Path) {
         let (recorder, call, path) = (Arc::clone(self), call.id.as_str().to_owned(), path.to_owned());
         let hashes = move || {
             if let Ok((sha256, bytes)) = hash_file(&path) {
@@ -245,7 +258,7 @@ fn recorded_call(call: &ToolCall) -> RecordedCall {
 }
 
 /// Returns the journal entry of an answer.
-pub(crate) fn answer_entry(call: &ToolCall, output: &ToolOutput) -> JournalEntry {
+fn answer_entry(call: &ToolCall, output: &ToolOutput) -> JournalEntry {
     let took = output.facts.duration.unwrap_or_default();
     let pictures = output.items.iter().filter_map(|item| match item {
         OutputItem::Image(image) => Some(hash_picture(image)),

@@ -9,7 +9,7 @@ use tool::{CallId, ToolErrorKind, ToolOutput};
 use wire::{ModelStreamEvent, ResponseEnd, StreamDecoder, TokenUsage};
 
 use crate::history::HistoryItem;
-use crate::recorder::{answer_entry, call_entry};
+use crate::recorder::call_entry;
 use crate::{AgentFault, AgentSession, ModelEventStream, SessionEvent};
 
 /// Outcome of one response.
@@ -158,9 +158,8 @@ impl AgentSession {
         AnsweredCall { call, output }: AnsweredCall,
         round: &mut ActiveRound,
     ) -> Result<(), AgentFault> {
-        self.write_entry(&answer_entry(&call, &output))?;
-        if let (Some(recorder), Some(kept)) = (&self.setup.recorder, &output.facts.output_file) {
-            recorder.hash_kept_output(&call, kept);
+        if let Some(recorder) = &self.setup.recorder {
+            recorder.record_answer(&call, &output)?;
         }
         self.setup.observer.on_session_event(SessionEvent::Answered(&call, &output));
         // A user who answers a question with "stop" stops the whole turn.

@@ -6,6 +6,7 @@ mod log;
 mod mcp;
 mod mcp_servers;
 mod patch;
+mod prune;
 mod run;
 mod serve;
 
@@ -23,6 +24,7 @@ pub(crate) use self::mcp_servers::{
     McpSetupArgs, McpTestArgs, SetupAgent,
 };
 pub(crate) use self::patch::{DiffArgs, PatchArgs, PatchFormat};
+pub(crate) use self::prune::LogPruneArgs;
 pub(crate) use self::run::{DemoArgs, ModelArgs, ReplayArgs, RunArgs, ScriptServerArgs};
 pub(crate) use self::serve::ServeArgs;
 pub(crate) use config::flags::WorkspaceArgs;

@@ -241,6 +241,8 @@ fn the_configuration_says_where_each_value_comes_from() {
     # confinement.tmp_mb is not set
     # confinement.shm_mb is not set
     limits.parallel = 2  # $DIR/toolgate.toml:5
+    # journal.keep_days is not set
+    # journal.max_mb is not set
     # hook is not set
     # mcp_servers is not set
     # $HOME/.config/toolgate/config.toml: read

@@ -15,7 +15,7 @@ use toml::Spanned;
 use super::hook::HookTable;
 use super::load::UserDirs;
 use super::mcp_server::ServerTable;
-use super::tables::{CommandsTable, ConfinementTable, FilesTable, LimitsTable, ToolsTable};
+use super::tables::{CommandsTable, ConfinementTable, FilesTable, JournalTable, LimitsTable, ToolsTable};
 use super::tool_forms::ModelTable;
 use super::web_search::WebSearchTable;
 use super::{ApprovalMode, IntegerStyle, SandboxMode, SettingSource, SourcedValue};
@@ -40,12 +40,14 @@ pub(super) struct ConfigTables {
     pub(super) sandbox: Option<Spanned<SandboxMode>>,
     #[serde(alias = "approval_policy", alias = "approval_mode")]
     pub(super) approval: Option<Spanned<ApprovalMode>>,
+    pub(super) insecure_http: Option<Spanned<bool>>,
     pub(super) tools: ToolsTable,
     pub(super) models: BTreeMap<String, Spanned<ModelTable>>,
     pub(super) files: FilesTable,
     pub(super) commands: CommandsTable,
     pub(super) confinement: ConfinementTable,
     pub(super) limits: LimitsTable,
+    pub(super) journal: JournalTable,
     pub(super) wire: WireTable,
     pub(super) hook: Vec<HookTable>,
     pub(super) mcp_servers: BTreeMap<String, Spanned<ServerTable>>,
@@ -75,6 +77,7 @@ fn humanize_parse_error(message: &str) -> String {
         ("struct CommandsTable", "a table `[commands]`"),
         ("struct ConfinementTable", "a table `[confinement]`"),
         ("struct LimitsTable", "a table `[limits]`"),
+        ("struct JournalTable", "a table `[journal]`"),
         ("struct WireTable", "a table `[wire]`"),
         ("struct HookTable", "a table `[[hook]]`"),
         ("struct ServerTable", "a table `[mcp_servers.NAME]`"),
@@ -150,8 +153,9 @@ impl ConfigFile {
     }
 
     fn check(&self) -> Result<(), OperationFault> {
-        let ConfigTables { files, commands, confinement, limits, .. } = &self.content;
+        let ConfigTables { files, commands, confinement, limits, journal, .. } = &self.content;
         limits.check(self)?;
+        journal.check(self)?;
         files.check(self)?;
         confinement.check(self)?;
         HookTable::check_all(self)?;

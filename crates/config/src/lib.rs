@@ -29,7 +29,7 @@ pub use operation_fault::{FaultKind, OperationFault};
 pub use rule_files::{USER as USER_RULES, rule_files};
 pub use tables::{
     CommandSettings, ConfinementSettings, ConfinementTier, EnvInheritance, FileSettings, HostedSearchMode,
-    LimitSettings, NetworkMode, ToolSettings,
+    JournalSettings, LimitSettings, NetworkMode, ToolSettings,
 };
 pub use tool_forms::{PriceSettings, ToolForms, to_micro_dollars};
 pub use web_search::{SearchApproval, WebSearchTable};
@@ -83,6 +83,8 @@ impl fmt::Display for SettingSource {
 pub struct Config {
     /// The model name, which selects the tools and the scaling of images.
     pub model: SourcedValue<Option<String>>,
+    /// Allows plain HTTP to a model server at a private address; off by default.
+    pub insecure_http: SourcedValue<bool>,
     /// The sandbox mode of tools; read-only by default.
     pub sandbox: SourcedValue<SandboxMode>,
     /// The approval policy; on-request by default.
@@ -99,6 +101,8 @@ pub struct Config {
     pub confinement: ConfinementSettings,
     /// The `[limits]` table.
     pub limits: LimitSettings,
+    /// The `[journal]` table.
+    pub journal: JournalSettings,
     /// The `wire.integers` key: the schema type of integers.
     pub integers: SourcedValue<IntegerStyle>,
     /// The `[[hook]]` tables.
@@ -181,6 +185,7 @@ pub enum CandidateState {
 impl Config {
     fn built_in() -> Self {
         Self {
+            insecure_http: SourcedValue::built_in(false),
             model: SourcedValue::built_in(None),
             sandbox: SourcedValue::built_in(SandboxMode::ReadOnly),
             approval: SourcedValue::built_in(ApprovalMode::OnRequest),
@@ -190,6 +195,7 @@ impl Config {
             commands: CommandSettings::built_in(),
             confinement: ConfinementSettings::built_in(),
             limits: LimitSettings::built_in(),
+            journal: JournalSettings::built_in(),
             integers: SourcedValue::built_in(IntegerStyle::Keep),
             hooks: Vec::new(),
             servers: Vec::new(),

@@ -32,6 +32,7 @@ impl Config {
     pub fn rows(&self) -> Vec<ConfigRow> {
         let mut rows = vec![
             row("model", optional_value(&self.model)),
+            row("insecure_http", one_value(&self.insecure_http)),
             row("sandbox", one_value(&self.sandbox)),
             row("approval", one_value(&self.approval)),
         ];
@@ -41,6 +42,7 @@ impl Config {
         rows.extend(self.commands.rows());
         rows.extend(self.confinement.rows());
         rows.extend(self.limits.rows());
+        rows.extend(self.journal.rows());
         rows.extend([
             row("wire.integers", one_value(&self.integers)),
             row("hook", list_value(self.hooks.iter().map(value_and_source))),

@@ -207,9 +207,21 @@ impl Config {
     /// Applies the user's file.
     fn apply_user_file(&mut self, file: &ConfigFile, dirs: &UserDirs) -> Result<(), OperationFault> {
         let ConfigTables {
-            model, sandbox, approval, tools, files, commands, confinement, limits, wire, ..
+            model,
+            insecure_http,
+            sandbox,
+            approval,
+            tools,
+            files,
+            commands,
+            confinement,
+            limits,
+            journal,
+            wire,
+            ..
         } = &file.content;
         file.set(&mut self.model, model.as_ref(), |model| Some(model.clone()));
+        file.set(&mut self.insecure_http, insecure_http.as_ref(), |&insecure| insecure);
         file.set(&mut self.sandbox, sandbox.as_ref(), |&sandbox| sandbox);
         file.set(&mut self.approval, approval.as_ref(), |&approval| approval);
         self.tools.apply_user(file, tools);
@@ -218,6 +230,7 @@ impl Config {
         self.commands.apply_user(file, commands);
         self.confinement.apply_user(file, confinement, dirs)?;
         self.limits.apply_user(file, limits);
+        self.journal.apply_user(file, journal);
         file.set(&mut self.integers, wire.integers.as_ref(), |&integers| integers);
         self.hooks.extend(HookTable::settings(file, dirs));
         self.servers.extend(ServerTable::settings(file, dirs));

@@ -58,12 +58,14 @@ impl<'a> ProjectTables<'a> {
             model,
             sandbox,
             approval,
+            insecure_http,
             tools,
             models,
             files,
             commands,
             confinement,
             limits,
+            journal,
             wire: WireTable { integers },
             hook,
             mcp_servers,
@@ -76,6 +78,8 @@ impl<'a> ProjectTables<'a> {
         refuse(mcp_servers.values().next(), "mcp_servers")?;
         refuse(models.values().next(), "models")?;
         refuse(directories.values().next(), "directories")?;
+        journal.refuse_project()?;
+        refuse_if(insecure_http.as_ref(), "insecure_http", |insecure| *insecure)?;
         Ok(Self {
             model: model.as_ref(),
             sandbox,
@@ -107,6 +111,10 @@ mod tests {
             ("approval = 'untrusted'", None),
             ("approval = 'on-request'", Some("approval")),
             ("model = 'gpt-5'", None),
+            ("insecure_http = true", Some("insecure_http")),
+            ("insecure_http = false", None),
+            ("journal.keep_days = 1", Some("journal.keep_days")),
+            ("journal.max_mb = 1", Some("journal.max_mb")),
             ("files.deny_read = ['*.key']", None),
             ("files.deny_read_defaults = true", None),
             ("files.deny_read_defaults = false", Some("files.deny_read_defaults")),

@@ -48,6 +48,8 @@ pub enum CallEvent {
     Notice(ToolNotice),
     /// The call was answered.
     Finished {
+        /// The registered name of the tool; `None` if there is no such tool.
+        tool: Option<String>,
         /// True if the tool did what was asked.
         success: bool,
         /// The kind of error that the output reports.
@@ -60,6 +62,8 @@ pub enum CallEvent {
         usage: Option<ProcessUsage>,
         /// The sandbox enforcement for its process, if there was one.
         enforcement: Option<Enforcement>,
+        /// The number of accesses that the policy or the sandbox refused.
+        denials: usize,
     },
 }
 

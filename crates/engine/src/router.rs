@@ -338,9 +338,10 @@ impl RouterState {
         let (success, error, usage) = (output.success, output.facts.error, output.facts.usage);
         let (elapsed, waited) = (output.facts.duration.unwrap_or_default(), output.facts.waited);
         self.metrics.record_call(name.as_deref(), success, elapsed);
-        let enforcement = output.facts.enforcement.clone();
-        self.observers
-            .notify(&call.id, &CallEvent::Finished { success, error, elapsed, waited, usage, enforcement });
+        let (enforcement, denials) = (output.facts.enforcement.clone(), output.facts.denials.len());
+        let finished =
+            CallEvent::Finished { tool: name, success, error, elapsed, waited, usage, enforcement, denials };
+        self.observers.notify(&call.id, &finished);
         log_outcome(&output, elapsed);
         output
     }

@@ -1,5 +1,7 @@
 //! Spill: keeps text that is too long for a model in the user's files, within a quota.
 
+mod kept_file;
+
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
@@ -13,6 +15,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use private_files::create_private_dir;
+
+pub use self::kept_file::{kept_bytes, kept_file_size, remove_kept_file};
 
 /// The maximum number of names to try.
 const MAX_NAME_ATTEMPTS: u32 = 100;
@@ -221,29 +225,46 @@ enum SpillRoom {
     None,
 }
 
-/// Evicts the least recently written files of all workspaces until `wanted` bytes fit into the quota. Open files
-/// stay.
-fn remove_oldest(base: &Path, wanted: u64, limits: SpillLimits) -> io::Result<SpillRoom> {
+/// A file that is kept; files sort by age.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct KeptFile {
+    modified: i64,
+    name: String,
+    workspace: String,
+    bytes: u64,
+}
+
+/// Returns the kept files of all workspaces.
+fn kept_files(base: &Path) -> io::Result<Vec<KeptFile>> {
     let base = open_directory(CWD, base)?;
     let mut files = Vec::new();
     for workspace in entry_names(&base)? {
         let Ok(open) = open_directory(&base, &workspace) else { continue };
         for name in entry_names(&open)? {
             let Ok(stat) = statat(&open, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-            files.push((stat.st_mtime, name, workspace.clone(), u64::try_from(stat.st_size).unwrap_or(0)));
+            let bytes = u64::try_from(stat.st_size).unwrap_or(0);
+            files.push(KeptFile { modified: stat.st_mtime, name, workspace: workspace.clone(), bytes });
         }
     }
+    Ok(files)
+}
+
+/// Evicts the least recently written files of all workspaces until `wanted` bytes fit into the quota. Open files
+/// stay.
+fn remove_oldest(base: &Path, wanted: u64, limits: SpillLimits) -> io::Result<SpillRoom> {
+    let mut files = kept_files(base)?;
+    let base = open_directory(CWD, base)?;
     files.sort();
-    let mut held: u64 = files.iter().map(|(_, _, _, size)| size).sum();
+    let mut held: u64 = files.iter().map(|file| file.bytes).sum();
     let mut count = files.len();
-    for (_, name, workspace, size) in files {
+    for KeptFile { name, workspace, bytes, .. } in files {
         if held + wanted <= limits.max_total_bytes && count <= limits.max_files {
             break;
         }
         if let Ok(open) = open_directory(&base, &workspace)
             && remove_unless_locked(&open, &name)
         {
-            held -= size;
+            held -= bytes;
             count -= 1;
         }
     }

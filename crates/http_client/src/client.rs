@@ -1,11 +1,12 @@
 //! Builds HTTP clients: `ring` for TLS, and no proxy for this machine.
 
-use std::sync::Once;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Url};
 
+use crate::private_resolver::{PrivateResolver, lookup_with_system};
 use crate::url::locality;
 
 /// Time limits for connecting and for a silent connection.
@@ -25,7 +26,20 @@ pub fn client_builder(url: &Url) -> ClientBuilder {
 /// # Errors
 /// One sentence, if the system's certificates cannot be loaded.
 pub fn build_client(url: &Url) -> Result<Client, String> {
-    let mut http = client_builder(url)
+    finish_client(url, client_builder(url))
+}
+
+/// Builds a client for `url` that connects to private addresses only, past every proxy. It follows no redirects.
+///
+/// # Errors
+/// One sentence, if the client cannot be built.
+pub fn build_private_client(url: &Url) -> Result<Client, String> {
+    let resolver = PrivateResolver::new(lookup_with_system);
+    finish_client(url, client_builder(url).no_proxy().dns_resolver(Arc::new(resolver)))
+}
+
+fn finish_client(url: &Url, builder: ClientBuilder) -> Result<Client, String> {
+    let mut http = builder
         .redirect(Policy::none())
         .connect_timeout(CONNECT_TIMEOUT)
         .read_timeout(READ_TIMEOUT)
@@ -46,6 +60,19 @@ pub fn root_cause(error: &reqwest::Error) -> String {
         why = cause;
     }
     why.to_string()
+}
+
+/// Returns the first cause of this type in the chain of `error`.
+pub fn find_cause<T: std::error::Error + 'static>(error: &reqwest::Error) -> Option<&T> {
+    let mut cause = std::error::Error::source(error);
+    // ends: at the cause that has no source
+    while let Some(found) = cause {
+        if let Some(found) = found.downcast_ref() {
+            return Some(found);
+        }
+        cause = found.source();
+    }
+    None
 }
 
 /// Installs `ring` as the TLS crypto provider, unless the program has installed one.

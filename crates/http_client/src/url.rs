@@ -8,8 +8,16 @@ use reqwest::Url;
 /// # Errors
 /// If secrets must not be sent there, or it is not a URL.
 pub fn parse_safe_url(base: &str) -> Result<Url, UrlRefusal> {
+    parse_checked_url(base, PlainHttp::Loopback)
+}
+
+/// Parses a URL to which secrets may be sent: `https`, or plain HTTP to the hosts that `plain` accepts.
+///
+/// # Errors
+/// If secrets must not be sent there, or it is not a URL.
+pub fn parse_checked_url(base: &str, plain: PlainHttp) -> Result<Url, UrlRefusal> {
     let url = Url::parse(base).map_err(|_| UrlRefusal::NotAUrl)?;
-    check_url(&url, PlainHttp::Loopback)?;
+    check_url(&url, plain)?;
     Ok(url)
 }
 

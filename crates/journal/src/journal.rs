@@ -111,6 +111,10 @@ impl Journal {
         let directory = PrivateDir::open_or_create(directory).map_err(unusable)?;
         let file = directory.open_for_append(&id.file_name()).map_err(unusable)?;
         lock_for_writing(&path, &file)?;
+        // The session may have been removed between the two steps.
+        if rustix::fs::fstat(&file).is_ok_and(|stat| stat.st_nlink == 0) {
+            return Err(unusable(io::ErrorKind::NotFound.into()));
+        }
         let mut lines = JournalReader::from_file(path.clone(), file.try_clone().map_err(unusable)?);
         let records = lines.by_ref().collect::<Result<Vec<JournalRecord>, JournalFault>>()?;
         let (torn, length) = (lines.torn_tail(), lines.offset());

@@ -13,6 +13,7 @@ mod redact;
 mod session_clock;
 mod session_id;
 mod session_list;
+mod stored_session;
 mod syncer;
 mod text_budget;
 mod timeline;
@@ -33,6 +34,9 @@ pub use record::JournalRecord;
 pub use redact::{Redactor, SHORTEST_SECRET};
 pub use session_id::SessionId;
 pub use session_list::{SessionSummary, find_session, list_sessions, session_ids};
+pub use stored_session::{
+    JournalFile, LockedSession, StoredSession, journal_files, lock_for_removal, read_stored_session,
+};
 pub use text_budget::TextBudget;
 pub use timeline::{
     EventTime, JournalEnding, MAX_TIMELINE_LINES, SessionTimeline, TimelineAnswer, TimelineAttempt,

@@ -212,7 +212,7 @@ impl SummaryBuilder {
 }
 
 /// Returns the time and the kind of a line: `{"seq":3,"at":"…","kind":"call",…`.
-fn parse_line_start(line: &[u8]) -> Option<(&str, &[u8])> {
+pub(crate) fn parse_line_start(line: &[u8]) -> Option<(&str, &[u8])> {
     let rest = line.strip_prefix(b"{\"seq\":")?;
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let rest = rest.get(digits..)?.strip_prefix(b",\"at\":\"")?;

@@ -48,6 +48,21 @@ impl AddressClass {
         }
     }
 
+    /// Returns true if a model server at the address may be spoken to over plain HTTP, if the user allows that: the
+    /// address belongs to this machine or to a private network.
+    pub fn may_be_plain_http(self) -> bool {
+        match self {
+            Self::Loopback | Self::Private | Self::LinkLocal | Self::CarrierNat => true,
+            Self::Unspecified
+            | Self::CloudInternal
+            | Self::Multicast
+            | Self::Documentation
+            | Self::Translated
+            | Self::Reserved
+            | Self::Public => false,
+        }
+    }
+
     /// Returns true if a packet to the address leaves this machine and its networks.
     pub fn is_public(self) -> bool {
         match self {

@@ -1,5 +1,8 @@
-//! Checks URLs: `https`, or plain HTTP on this machine only, with a host and without a user name or password.
+//! Checks URLs: `https`, or plain HTTP to machines that the caller accepts, without a user name or password.
 
+use std::net::IpAddr;
+
+use crate::address_class::AddressClass;
 use crate::host_locality::HostLocality;
 
 /// The parts of a URL, as the parser that also sends the request has found them.
@@ -18,12 +21,16 @@ pub struct UrlParts<'a> {
 }
 
 /// The hosts for which plain HTTP is accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PlainHttp {
     /// The [canonical spellings](crate::LOCALHOST_SPELLINGS) of this machine, for a URL that another party wrote.
     Localhost,
     /// Every loopback host, for a URL that the user or a server on this machine wrote.
+    #[default]
     Loopback,
+    /// Private addresses too ([`AddressClass::may_be_plain_http`]), and every name: the client must check each address
+    /// that the name resolves to, and connect to that address.
+    PrivateNetwork,
 }
 
 /// The reason why a URL is refused.
@@ -58,6 +65,11 @@ impl UrlParts<'_> {
         let is_here = match plain {
             PlainHttp::Localhost => locality == HostLocality::Localhost,
             PlainHttp::Loopback => locality.is_loopback(),
+            PlainHttp::PrivateNetwork => {
+                let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+                let address: Result<IpAddr, _> = bare.parse();
+                address.map_or(true, |address| AddressClass::of(address).may_be_plain_http())
+            }
         };
         if self.scheme == "https" || is_here { Ok(()) } else { Err(UrlRefusal::PlainText) }
     }
@@ -71,6 +83,43 @@ mod tests {
     fn check(scheme: &str, host: &str) -> [Result<(), UrlRefusal>; 2] {
         let parts = UrlParts { scheme, host: Some(host), username: "", password: None };
         [PlainHttp::Localhost, PlainHttp::Loopback].map(|plain| parts.check(plain))
+    }
+
+    #[test]
+    fn plain_http_in_private_networks_needs_a_private_address_or_a_name() {
+        for (host, expected) in [
+            ("localhost", true),
+            ("ollama", true),
+            ("gpu.example.org", true),
+            ("127.0.0.1", true),
+            ("[::1]", true),
+            ("10.1.2.3", true),
+            ("172.16.0.1", true),
+            ("172.31.255.255", true),
+            ("172.32.0.1", false),
+            ("192.168.178.20", true),
+            ("169.254.1.1", true),
+            ("100.64.0.1", true),
+            ("100.128.0.1", false),
+            ("[fd00::1]", true),
+            ("[fe80::1]", true),
+            ("[::ffff:10.0.0.1]", true),
+            ("[::ffff:8.8.8.8]", false),
+            ("[64:ff9b::a00:1]", false),
+            ("[2001:db8::1]", false),
+            ("[2606:4700::1111]", false),
+            ("8.8.8.8", false),
+            ("192.0.2.7", false),
+            ("168.63.129.16", false),
+            ("0.0.0.0", false),
+            ("[::]", false),
+            ("224.0.0.1", false),
+            ("240.0.0.1", false),
+        ] {
+            let parts = UrlParts { scheme: "http", host: Some(host), username: "", password: None };
+            let expected = if expected { Ok(()) } else { Err(UrlRefusal::PlainText) };
+            assert_eq!(parts.check(PlainHttp::PrivateNetwork), expected, "{host}");
+        }
     }
 
     #[test]

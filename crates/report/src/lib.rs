@@ -3,6 +3,7 @@
 pub mod format_amount;
 pub mod otlp;
 pub mod page;
+pub mod prune_list;
 pub mod replay;
 pub mod resolve_session;
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub fn event_line(call: &CallId, event: &CallEvent) -> Option<Value> {
         CallEvent::Asked { why } => json!({ "event": "asked", "why": why }),
         CallEvent::Decided { decision } => json!({ "event": "decided", "decision": decision }),
         CallEvent::Notice(notice) => notice_json(notice),
-        CallEvent::Finished { success, error, elapsed, waited, usage: used, enforcement } => {
+        CallEvent::Finished { success, error, elapsed, waited, usage: used, enforcement, .. } => {
             let error = error.map(runtime::ToolErrorKind::as_str);
             let (elapsed, waited) = (millis_json(*elapsed), millis_json(*waited));
             let mut line = json!({

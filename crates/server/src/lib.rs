@@ -7,6 +7,7 @@ pub mod content_conversion;
 pub mod event_json;
 pub mod listen_address;
 pub mod mcp;
+mod metrics;
 mod peer_check;
 pub mod pipe;
 pub mod serve;

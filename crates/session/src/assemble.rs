@@ -17,6 +17,7 @@ use crate::choose_model::ChosenModel;
 use crate::compose::ComposedTools;
 use crate::mcp_servers;
 use crate::open_journal::{OpenJournal, SessionHeader};
+use crate::prune::JournalQuota;
 use crate::turn_diff_store::TurnDiffRecorder;
 use config::OperationFault;
 use config::UserDirs;
@@ -84,6 +85,8 @@ pub struct AssembledSession {
     pub settings: SessionSettings,
     /// The agents that the model may start.
     pub agents: Option<Arc<SessionAgents>>,
+    /// The quota to apply when the session has ended.
+    pub quota: JournalQuota,
 }
 
 impl AssembledSession {
@@ -132,7 +135,7 @@ fn assemble_parts(spec: SessionSpec, journal: OpenJournal) -> Result<AssembledSe
         agents,
         ..
     } = spec;
-    let context_meter = Arc::<ContextMeter>::default();
+    let (context_meter, quota) = (Arc::<ContextMeter>::default(), composed.journal_quota());
     let composed = match &model {
         Some(chosen) => {
             let composed = composed.for_api(chosen.api);
@@ -168,16 +171,16 @@ fn assemble_parts(spec: SessionSpec, journal: OpenJournal) -> Result<AssembledSe
         };
         AgentSession::new(setup, journal.resumed).map_err(journal_fault)
     });
-    let session = session.transpose()?;
     Ok(AssembledSession {
         id: journal.id,
         recorder: journal.recorder,
         toolgate,
         servers,
-        session,
+        session: session.transpose()?,
         resumed,
         settings: journal.settings,
         agents,
+        quota,
     })
 }
 

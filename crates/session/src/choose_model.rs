@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agent::{ModelBackend, ModelEndpoint, ScriptedBackend, ScriptedTurn};
+use agent::{EndpointFault, ModelBackend, ModelEndpoint, ScriptedBackend, ScriptedTurn};
+use runtime::PlainHttp;
 use runtime::wire::{Dialect, ReasoningMode};
 
-use crate::compose::ToolFormApi;
+use crate::compose::{ComposedTools, ToolFormApi};
 use config::OperationFault;
 
 /// The name of a scripted model.
@@ -36,6 +37,19 @@ pub struct ModelLocation {
     pub base_url: Option<String>,
     /// A script that replaces the model.
     pub script: Option<PathBuf>,
+    /// The hosts that may be asked over plain HTTP.
+    pub plain_http: PlainHttp,
+}
+
+impl ModelLocation {
+    /// Adds the settings in the configuration of `composed`.
+    #[must_use]
+    pub fn with_configuration(mut self, composed: &ComposedTools) -> Self {
+        if composed.config().insecure_http.value {
+            self.plain_http = PlainHttp::PrivateNetwork;
+        }
+        self
+    }
 }
 
 /// Chooses the model at `location`; `configured` is its name in the configuration.
@@ -70,9 +84,24 @@ pub fn choose_model(
             .with_hint("a server of your own needs none: --base-url http://127.0.0.1:8080/v1; `toolgate demo` needs neither"));
     }
     let base = own.as_deref().unwrap_or_else(|| provider_base_url(dialect));
-    let model = ModelEndpoint::new(dialect, base, key.as_deref()).map_err(OperationFault::usage)?;
+    let model = ModelEndpoint::with_plain_http(dialect, base, key.as_deref(), location.plain_http)
+        .map_err(|fault| endpoint_fault(&fault, key.is_some()))?;
     let api = ToolFormApi::at_base_url(dialect, own.as_deref());
     Ok(ChosenModel { model: Arc::new(model), reasoning: reasoning_mode(&name), name, api, base_url: own })
+}
+
+/// Converts the error of an endpoint. The hint offers plain HTTP only to a user without a key, whom it shows less.
+fn endpoint_fault(fault: &EndpointFault, has_key: bool) -> OperationFault {
+    let told = OperationFault::usage(fault.to_string());
+    match fault {
+        EndpointFault::PlainText { plain: PlainHttp::PrivateNetwork, .. } => {
+            told.with_hint("--insecure-http is for private addresses only")
+        }
+        EndpointFault::PlainText { .. } if !has_key => told.with_hint(
+            "a model server in your own network needs --insecure-http, or `insecure_http = true` in your configuration",
+        ),
+        EndpointFault::PlainText { .. } | EndpointFault::Wrong(_) => told,
+    }
 }
 
 /// Domains of OpenAI's own API.

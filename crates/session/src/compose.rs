@@ -315,6 +315,11 @@ impl ComposedTools {
         self.config.model.value.as_deref()
     }
 
+    /// Returns the configuration.
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// Returns the directories of the user.
     pub fn dirs(&self) -> &UserDirs {
         &self.dirs

@@ -12,6 +12,7 @@ use runtime::{
 
 use crate::compose::ComposedTools;
 use crate::open_journal::{OpenJournal, SessionHeader, close_journal};
+use crate::prune::JournalQuota;
 use config::OperationFault;
 
 /// Records calls in a journal. A session without calls leaves no journal.
@@ -20,13 +21,14 @@ use config::OperationFault;
 pub struct DeferredJournal {
     header: Mutex<Option<SessionHeader>>,
     recorder: OnceLock<Arc<JournalRecorder>>,
+    quota: JournalQuota,
 }
 
 impl DeferredJournal {
     /// Prepares the journal of a session with these tools.
     pub fn new(composed: &ComposedTools) -> Self {
         let header = SessionHeader::new(composed, None);
-        Self { header: Mutex::new(Some(header)), recorder: OnceLock::new() }
+        Self { header: Mutex::new(Some(header)), recorder: OnceLock::new(), quota: composed.journal_quota() }
     }
 
     /// Records a call of `client`, before it starts.
@@ -56,13 +58,13 @@ impl DeferredJournal {
         }
     }
 
-    /// Records the end of the session and its reason.
+    /// Records the end of the session and its reason, and applies the quota of stored sessions.
     pub fn close(&self, why: &str) {
-        if let Some(recorder) = self.recorder.get()
-            && let Err(fault) = close_journal(recorder, why)
-        {
+        let Some(recorder) = self.recorder.get() else { return };
+        if let Err(fault) = close_journal(recorder, why) {
             tracing::warn!(%fault, "the end of the session was not recorded");
         }
+        self.quota.apply();
     }
 
     /// Returns the recorder, and creates the journal for the first call.

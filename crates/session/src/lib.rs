@@ -16,6 +16,7 @@ mod last_message;
 pub mod mcp_servers;
 mod open_journal;
 mod project_instructions;
+pub mod prune;
 mod read_input;
 mod spill_store;
 pub mod subagents;

@@ -119,6 +119,8 @@ impl OpenJournal {
 
 /// Records the end of a session and its reason.
 pub fn close_journal(recorder: &JournalRecorder, why: &str) -> Result<(), JournalFault> {
+    // The end is the last entry.
+    recorder.finish_hashes();
     recorder.write(&JournalEntry::End { why: why.to_owned() })?;
     recorder.flush()
 }

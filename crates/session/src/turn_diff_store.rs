@@ -4,6 +4,7 @@
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use runtime::{Toolgate, TurnDiff, TurnDiffTracker};
 
@@ -61,6 +62,18 @@ pub fn directory_key(directory: &Path) -> String {
 
 fn diff_file(state: &Path, directory: &Path) -> PathBuf {
     state.join("turns").join(format!("{}.diff", directory_key(directory)))
+}
+
+/// Returns the time at which the diff of the last turn in `directory` was stored.
+pub(crate) fn diff_modified(state: &Path, directory: &Path) -> Option<SystemTime> {
+    let meta = diff_file(state, directory).symlink_metadata().ok()?;
+    if meta.is_file() { meta.modified().ok() } else { None }
+}
+
+/// Removes the diff of the last turn in `directory`.
+pub(crate) fn remove_diff(state: &Path, directory: &Path) {
+    // Another process may have removed it.
+    let _gone = std::fs::remove_file(diff_file(state, directory));
 }
 
 /// Stores the diff of a turn in `directory`; it may be empty.

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::LogPruneArgs;
+
 /// Show your sessions: a list, one session step by step, or a page for a browser
 ///
 /// Without an ID, lists the newest sessions, one a line. With an ID, shows the prompts, the model's
@@ -23,7 +25,8 @@ Examples:
   toolgate log 20261116-21 | less
   toolgate log last --html page.html
   toolgate log last --json | jq 'select(.kind == \"answered\") | .took_ms'
-  toolgate log verify")]
+  toolgate log verify
+  toolgate log prune --older-than 30d")]
 pub(crate) struct LogArgs {
     #[command(subcommand)]
     pub(crate) command: Option<LogCommand>,
@@ -49,6 +52,7 @@ pub(crate) struct LogArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum LogCommand {
     Verify(LogVerifyArgs),
+    Prune(LogPruneArgs),
 }
 
 /// Check that sessions were not modified after they were written

@@ -46,7 +46,7 @@ pub(crate) struct McpArgs {
     pub(crate) token_env: Option<String>,
     /// Serve other machines too, to clients that use this host name or address (repeatable); put
     /// TLS in front of it
-    #[arg(long, value_name = "NAME", requires = "http", value_parser = remote)]
+    #[arg(long, value_name = "NAME", requires = "http", value_parser = parse_remote_name)]
     pub(crate) allow_remote: Vec<String>,
     /// Let clients work below this directory too, not only below the working directory (repeatable)
     #[arg(long, value_name = "DIR")]
@@ -69,7 +69,7 @@ Examples:
 pub(crate) struct ApproveArgs {}
 
 /// Parses the name that clients send in their `Host` header.
-fn remote(text: &str) -> Result<String, String> {
+pub(super) fn parse_remote_name(text: &str) -> Result<String, String> {
     if text.parse::<Ipv6Addr>().is_ok() {
         return Ok(format!("[{text}]"));
     }
@@ -102,7 +102,7 @@ mod tests {
             ("https://build.example.org", None),
             ("build/mcp", None),
         ] {
-            assert_eq!(remote(text).ok().as_deref(), expected, "{text}");
+            assert_eq!(parse_remote_name(text).ok().as_deref(), expected, "{text}");
         }
     }
 }

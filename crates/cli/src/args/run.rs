@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use agent::TurnLimits;
 use clap::Args;
+use runtime::PlainHttp;
 use session::choose_model::ModelLocation;
 
 use super::{BudgetArgs, PipeWire, WorkspaceArgs};
@@ -62,6 +63,10 @@ pub(crate) struct ModelArgs {
     /// Base URL of the API, e.g. `http://127.0.0.1:8080/v1` (default: the provider's)
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
+    /// Allow plain http to a model server at a private address (10.0.0.0/8, 192.168.0.0/16, fc00::/7
+    /// and so on), e.g. `http://ollama:11434/v1`; the network can read everything
+    #[arg(long)]
+    pub(crate) insecure_http: bool,
     /// Replace the model with a script, one JSON turn a line (docs/run.md)
     #[arg(long, value_name = "FILE", conflicts_with = "base_url")]
     pub(crate) script: Option<PathBuf>,
@@ -77,7 +82,8 @@ impl ModelArgs {
     /// Returns the location of the model.
     pub(crate) fn location(&self) -> ModelLocation {
         let wire = self.wire.map(|wire| wire.dialect());
-        ModelLocation { wire, base_url: self.base_url.clone(), script: self.script.clone() }
+        let plain_http = if self.insecure_http { PlainHttp::PrivateNetwork } else { PlainHttp::Loopback };
+        ModelLocation { wire, base_url: self.base_url.clone(), script: self.script.clone(), plain_http }
     }
 
     /// Returns the limits of the model's work.

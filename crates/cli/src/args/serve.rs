@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::WorkspaceArgs;
+use super::mcp::parse_remote_name;
 use server::listen_address::parse_listen_address;
 
 /// Serve sessions over JSON-RPC: prompts, tools, processes, files, client tools
@@ -25,6 +26,7 @@ Examples:
   toolgate serve
   toolgate serve --socket ~/.toolgate.sock
   toolgate serve --websocket 127.0.0.1:8719
+  toolgate serve --socket ~/.toolgate.sock --metrics 127.0.0.1:9469
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",' \\
     '\"params\":{\"protocol\":1,\"client\":{\"name\":\"me\"}}}' | toolgate serve")]
 pub(crate) struct ServeArgs {
@@ -39,6 +41,14 @@ pub(crate) struct ServeArgs {
     /// creates
     #[arg(long, value_name = "NAME", requires = "websocket")]
     pub(crate) token_env: Option<String>,
+    /// Serve metrics for Prometheus at this address of this machine, under /metrics, e.g.
+    /// 127.0.0.1:9469; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_listen_address)]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Serve metrics to other machines too, to scrapers that use this host name or address
+    /// (repeatable)
+    #[arg(long, value_name = "NAME", requires = "metrics", value_parser = parse_remote_name)]
+    pub(crate) allow_remote: Vec<String>,
     #[command(flatten)]
     pub(crate) place: WorkspaceArgs,
 }

@@ -14,8 +14,10 @@ use report::resolve_session::{self, ResolvedSession};
 use report::{page, session_list, session_text, verify_result};
 
 pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, OperationFault> {
-    if let Some(LogCommand::Verify(args)) = &args.command {
-        return verify_sessions(args);
+    match &args.command {
+        Some(LogCommand::Verify(args)) => return verify_sessions(args),
+        Some(LogCommand::Prune(args)) => return super::log_prune::run(args),
+        None => {}
     }
     let directory = resolve_session::sessions_directory()?;
     let Some(word) = &args.session else { return list_sessions(&directory, args) };

@@ -205,7 +205,7 @@ impl SessionRun<'_> {
             None => {
                 let location = args.model.location();
                 let location = earlier.iter().fold(location, |at, earlier| earlier.complete_location(at));
-                choose_model::choose_model(&location, composed.model_name())?
+                choose_model::choose_model(&location.with_configuration(&composed), composed.model_name())?
             }
         };
         let budget = args.budget.to_budget(&config, &chosen.name)?;
@@ -255,7 +255,8 @@ async fn run_turns_and_close(
     dirs: UserDirs,
     (prompt, images): (Option<String>, Vec<OutputImage>),
 ) -> Result<ReplEnd, OperationFault> {
-    let AssembledSession { id, recorder, toolgate, servers, session, agents, settings, .. } = assembled;
+    let AssembledSession { id, recorder, toolgate, servers, session, agents, settings, quota, .. } =
+        assembled;
     let SessionScreen { view, terminal, user_questions, is_interactive, can_go_on } = screen;
     let Some(session) = session else {
         return Err(OperationFault::failed("a session without its model; this is a bug"));
@@ -306,6 +307,7 @@ async fn run_turns_and_close(
         report::otlp::report_session(recorder.path()),
         AssembledSession::shut_down(&toolgate, servers, agents)
     );
+    quota.apply();
     ended
 }
 

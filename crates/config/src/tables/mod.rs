@@ -7,18 +7,21 @@
 mod commands;
 mod confinement;
 mod files;
+mod journal;
 mod limits;
 mod tools;
 
 pub use commands::{CommandSettings, EnvInheritance};
 pub use confinement::{ConfinementSettings, ConfinementTier, NetworkMode};
 pub use files::FileSettings;
+pub use journal::JournalSettings;
 pub use limits::LimitSettings;
 pub use tools::{HostedSearchMode, ToolSettings};
 
 pub(super) use commands::{CommandsTable, ProjectCommands};
 pub(super) use confinement::{ConfinementTable, ProjectConfinement};
 pub(super) use files::{FilesTable, ProjectFiles};
+pub(super) use journal::JournalTable;
 pub(super) use limits::LimitsTable;
 pub(super) use tools::{ProjectTools, ToolsTable};
 

@@ -102,6 +102,11 @@ impl Spawner {
         Ok(CellPermit { permit, cell: self.cells.find_or_create(self, permit).await? })
     }
 
+    /// Returns the number of sandboxes that were created.
+    pub fn cells_created(&self) -> u64 {
+        self.cells.created_count()
+    }
+
     /// Starts `command` with its permit, confined as the permit says.
     pub(crate) async fn start(
         &self,

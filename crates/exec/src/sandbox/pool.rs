@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -30,6 +31,7 @@ pub(crate) struct CellPool {
     /// Locked while a cell is created: another request for the same cell waits for it.
     cells: tokio::sync::Mutex<Vec<Arc<SandboxCell>>>,
     lent_scratches: Mutex<Vec<Weak<Scratch>>>,
+    created: AtomicU64,
 }
 
 /// A sandbox for the commands of one policy.
@@ -86,6 +88,11 @@ pub(crate) struct PlannedCell {
 type IdleSupervisor = (StdStream, Vec<String>);
 
 impl CellPool {
+    /// Returns the number of cells that were created.
+    pub(crate) fn created_count(&self) -> u64 {
+        self.created.load(Relaxed)
+    }
+
     /// Uses `scratch` for the policies that name its path.
     pub(crate) fn lend_scratch(&self, scratch: &Arc<Scratch>) {
         let mut lent_scratches = self.lent_scratches.lock();
@@ -121,6 +128,7 @@ impl CellPool {
         match create_strongest(spawner, read_scope, confinement, &scratch).await {
             Ok(cell) => {
                 tracing::debug!("created a cell");
+                self.created.fetch_add(1, Relaxed);
                 let cell = Arc::new(cell);
                 cells.push(Arc::clone(&cell));
                 Ok(Some(cell))

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::editor_updates::EditorUpdates;
 use super::protocol::StopReason;
 use super::session_mode::SessionModeHook;
+use session::prune::JournalQuota;
 use session::{self, AssembledSession};
 
 /// Maximum time for an interrupted turn to end. The turn's own limit is ten seconds.
@@ -31,6 +32,7 @@ pub(super) struct EditorSession {
     pub(super) stop: Mutex<CancellationToken>,
     pub(super) modes: Arc<SessionModeHook>,
     pub(super) updates: Arc<EditorUpdates>,
+    pub(super) quota: JournalQuota,
 }
 
 impl EditorSession {
@@ -124,6 +126,7 @@ impl EditorSession {
         if let Err(fault) = session::close_journal(&self.recorder, why) {
             tracing::warn!(%fault, "the end of a session could not be written down");
         }
+        self.quota.apply();
     }
 }
 

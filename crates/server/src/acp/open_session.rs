@@ -61,8 +61,9 @@ fn open_session(
 ) -> Result<EditorSession, RpcFault> {
     let composed = compose_tools(server, setup)?;
     let session_id = id.as_str().to_owned();
-    let chosen = choose_model::choose_model(&server.settings.model, composed.model_name())
-        .map_err(|fault| to_rpc_fault(&fault))?;
+    let location = server.settings.model.clone().with_configuration(&composed);
+    let chosen =
+        choose_model::choose_model(&location, composed.model_name()).map_err(|fault| to_rpc_fault(&fault))?;
     let limits = server.settings.limits.clone();
     let (patch_preview, cwd) = (Arc::<PatchPreview>::default(), composed.cwd().to_owned());
     let updates = Arc::new(EditorUpdates::new(peer, (&session_id, &cwd), limits.context, &patch_preview));
@@ -92,7 +93,7 @@ fn open_session(
         },
         agents: None,
     };
-    let AssembledSession { recorder, toolgate, servers, session, .. } =
+    let AssembledSession { recorder, toolgate, servers, session, quota, .. } =
         session::assemble(spec).map_err(|fault| to_rpc_fault(&fault))?;
     let Some(session) = session else {
         return Err(RpcErrorCode::Internal.fault("a session without its model; this is a bug"));
@@ -100,7 +101,7 @@ fn open_session(
     patch_preview.set_gate(toolgate.router().gate());
     let (handle, session) = (session.handle(), tokio::sync::Mutex::new(session));
     let stop = Mutex::default();
-    Ok(EditorSession { toolgate, recorder, servers, handle, session, stop, modes, updates })
+    Ok(EditorSession { toolgate, recorder, servers, handle, session, stop, modes, updates, quota })
 }
 
 /// Converts an error for the editor, which shows it to a person: so the hint is part of it.

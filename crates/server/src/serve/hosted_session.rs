@@ -16,6 +16,7 @@ use super::idempotent_calls::ClientCalls;
 use super::subscribers::Subscribers;
 use super::turn_runner::TurnRunner;
 use crate::content_conversion;
+use session::prune::JournalQuota;
 use session::{self, AssembledSession};
 
 /// Maximum time for running calls and turns to end when a session is closed.
@@ -34,6 +35,7 @@ pub(super) struct HostedSession {
     pub(super) turn_runner: Option<TurnRunner>,
     pub(super) calls: ClientCalls,
     pub(super) processes: ClientProcesses,
+    pub(super) quota: JournalQuota,
 }
 
 /// The facts of a session that are fixed at its start.
@@ -180,5 +182,6 @@ impl HostedSession {
         if let Err(fault) = session::close_journal(&self.recorder, why) {
             tracing::warn!(%fault, "the end of a session could not be written down");
         }
+        self.quota.apply();
     }
 }

@@ -18,6 +18,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::metrics::MetricsEndpoint;
 use crate::stop_signals::{self, ServerExit};
 use config::OperationFault;
 use config::UserDirs;
@@ -33,6 +34,10 @@ pub struct ServeSettings {
     pub websocket: Option<SocketAddr>,
     /// The environment variable that holds the token of WebSocket clients.
     pub token_env: Option<String>,
+    /// The address at which metrics are served over HTTP.
+    pub metrics: Option<SocketAddr>,
+    /// Names of this machine under which other machines may scrape the metrics.
+    pub allow_remote: Vec<String>,
     /// The defaults of sessions.
     pub flags: WorkspaceArgs,
 }
@@ -40,8 +45,10 @@ pub struct ServeSettings {
 /// Serves until the input ends or a signal arrives.
 pub async fn run(settings: ServeSettings) -> Result<ServerExit, OperationFault> {
     let signalled = stop_signals::wait_for_signal()?;
-    let ServeSettings { socket, websocket, token_env, flags } = settings;
+    let ServeSettings { socket, websocket, token_env, metrics, allow_remote, flags } = settings;
+    let endpoint = metrics.map(|address| MetricsEndpoint::bind(address, &allow_remote)).transpose()?;
     let server = Arc::new(SessionServer::new(flags, UserDirs::from_env()?));
+    let scrapes = serve_metrics(&server, endpoint);
     let serving = async {
         match (&socket, websocket) {
             (Some(path), _) => transports::serve_socket(&server, path).await,
@@ -54,7 +61,15 @@ pub async fn run(settings: ServeSettings) -> Result<ServerExit, OperationFault> 
     let ended = tokio::select! {
         served = serving => served.map(|()| ServerExit::InputEnded),
         exit = signalled => Ok(exit),
+        () = scrapes => Ok(ServerExit::InputEnded),
     };
     server.close().await;
     ended
+}
+
+/// Serves the metrics of `server`, if there is an endpoint for them. Never returns.
+async fn serve_metrics(server: &Arc<SessionServer>, endpoint: Option<MetricsEndpoint>) {
+    let Some(endpoint) = endpoint else { return std::future::pending().await };
+    let server = Arc::clone(server);
+    endpoint.serve(Arc::new(move || server.metrics.render(server.live_counts()))).await;
 }

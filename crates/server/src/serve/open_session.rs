@@ -106,14 +106,15 @@ fn open_session(
     id: SessionId,
     recorded_calls: Option<ClientCalls>,
 ) -> Result<Arc<HostedSession>, RpcFault> {
-    let resume = recorded_calls.is_some().then(|| id.as_str().to_owned());
     let (subscribers, client_tools) = (Arc::<Subscribers>::default(), Arc::<ClientTools>::default());
     let client_approver =
         Arc::new(ClientApprover { session: id.as_str().to_owned(), subscribers: Arc::clone(&subscribers) });
     let deltas = Arc::new(DeltaSender::new(id.as_str(), &subscribers));
     let processes = Arc::new(server.processes.with_own_sessions());
+    let metrics = server.metrics.observe_session();
     let composed = compose_tools(server, &start)?
         .with_processes(Arc::clone(&processes))
+        .with_observer(Arc::clone(&metrics) as Arc<dyn CallObserver>)
         .with_source(Arc::new(SessionClientTools(Arc::clone(&client_tools))) as Arc<dyn ToolSource>)
         .with_observer(Arc::clone(&deltas) as Arc<dyn CallObserver>)
         .with_approver(Arc::clone(&client_approver) as Arc<dyn Approver>);
@@ -129,23 +130,23 @@ fn open_session(
         composed,
         dirs: server.dirs.clone(),
         model,
+        resume: recorded_calls.is_some().then(|| id.as_str().to_owned()),
         new_id: id,
-        resume,
         limits: turn_limits(start.model.as_ref()),
         instructions: start.instructions,
-        observer: Arc::clone(&deltas) as Arc<dyn SessionObserver>,
+        observer: metrics.meter_tokens(Arc::clone(&deltas) as Arc<dyn SessionObserver>),
         prompter: Some(client_approver as Arc<dyn UserPrompter>),
         mcp_deps: McpClientDeps::default(),
         agents: subagents.as_ref().map(|subagents| Arc::clone(subagents).root_agents()),
     };
     let assembled = session::assemble(spec).map_err(|fault| to_rpc_fault(&fault))?;
+    metrics.set_tools(&assembled.toolgate);
     if let Some(subagents) = &subagents {
         subagents.register(Vec::new(), &assembled);
     }
     client_tools.set_session(&facts.id, assembled.handle());
-    let AssembledSession { recorder, toolgate, servers, session, agents, .. } = assembled;
+    let AssembledSession { recorder, toolgate, servers, session, agents, quota, .. } = assembled;
     let turn_runner = session.map(|session| TurnRunner::spawn(session, toolgate.clone(), deltas));
-    let (calls, processes) = (recorded_calls.unwrap_or_default(), ClientProcesses::default());
     Ok(Arc::new(HostedSession {
         facts,
         toolgate,
@@ -155,8 +156,9 @@ fn open_session(
         subscribers,
         client_tools,
         turn_runner,
-        calls,
-        processes,
+        calls: recorded_calls.unwrap_or_default(),
+        processes: ClientProcesses::default(),
+        quota,
     }))
 }
 
@@ -290,9 +292,10 @@ fn resolve_model(
         wire,
         base_url: model.base_url.clone(),
         script: model.script.as_ref().map(PathBuf::from),
+        ..ModelLocation::default()
     };
     // The hint names parameters of the protocol: flags of the program would not help a client.
-    choose_model::choose_model(&location, composed.model_name()).map_err(|fault| {
+    choose_model::choose_model(&location.with_configuration(composed), composed.model_name()).map_err(|fault| {
         let hint = "`model` has a `name`, and a `base_url` for a server of your own; keys are in the server's environment";
         RpcErrorCode::Unusable.fault(format!("{fault}; {hint}"))
     })

@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 use super::client_tools::MAX_TOOLS;
 use super::hosted_session::HostedSession;
 use super::open_session;
+use crate::metrics::{LiveCounts, ServerMetrics};
 use config::UserDirs;
 use config::flags::WorkspaceArgs;
 
@@ -38,6 +39,8 @@ pub(super) struct SessionServer {
     clients: Mutex<HashMap<u64, p::ClientCapabilities>>,
     /// Serializes opening from a journal, so that two requests for one session open it once.
     opening_lock: tokio::sync::Mutex<()>,
+    /// Counts the calls of all sessions.
+    pub(super) metrics: Arc<ServerMetrics>,
 }
 
 impl SessionServer {
@@ -49,6 +52,18 @@ impl SessionServer {
             sessions: Mutex::default(),
             clients: Mutex::default(),
             opening_lock: tokio::sync::Mutex::default(),
+            metrics: Arc::default(),
+        }
+    }
+
+    /// Returns the counts of everything that is open now.
+    pub(super) fn live_counts(&self) -> LiveCounts {
+        let sessions = self.sessions.lock();
+        LiveCounts {
+            sessions: sessions.len(),
+            clients: self.clients.lock().len(),
+            processes: sessions.values().map(|session| session.toolgate.open_session_count()).sum(),
+            cells_created: self.processes.spawner().cells_created(),
         }
     }
 
