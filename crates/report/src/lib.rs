@@ -3,6 +3,7 @@
 pub mod format_amount;
 pub mod otlp;
 pub mod page;
+mod reading_order;
 pub mod replay;
 pub mod resolve_session;
 #[cfg(test)]
