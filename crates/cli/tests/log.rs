@@ -6,6 +6,7 @@ mod support;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use insta::assert_snapshot;
 use journal::{
@@ -309,4 +310,49 @@ fn well_formed(page: &str) {
     }
     assert_eq!(open, [""; 0]);
     assert!(!page.contains("<script") && page.contains("default-src 'none'"));
+}
+
+#[test]
+fn a_hostile_page_runs_nothing_in_a_browser() {
+    let Some(browser) =
+        ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| is_program(name))
+    else {
+        return testkit::not_run("a page of a session in a browser", "no Chromium is installed");
+    };
+    let desk = JournalFixture::new();
+    let text = "</pre><script>document.title = 'run'</script><img src=x onerror=\"document.title = 'run'\">\n\n# **bold**";
+    desk.write(OLD, &full_of(text));
+    assert_eq!(desk.run(&["log", "last", "--html", "page.html"]).code, Some(0));
+    let page = desk.0.path().join("page.html");
+    let profile = testkit::visible_tempdir();
+    let ran = Command::new(browser)
+        .args([
+            "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+            "--disable-sync",
+        ])
+        .args(["--disable-background-networking", "--disable-component-update", "--virtual-time-budget=1000"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg("--dump-dom")
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    // The page as the browser has it, after scripts and handlers would have run.
+    let dom = String::from_utf8_lossy(&ran.stdout);
+    assert!(
+        dom.contains("<title>&lt;/pre&gt;&lt;script&gt;"),
+        "{dom}\n{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    assert!(!dom.contains("<script") && !dom.contains("<img"), "{dom}");
+    assert!(dom.contains("<h3><b>bold</b></h3>"), "{dom}");
+    let count = |page: &str, tag: &str| page.matches(tag).count();
+    let source = fs::read_to_string(&page).unwrap();
+    for tag in ["<article", "<details", "<section", "<rect"] {
+        assert_eq!(count(&dom, tag), count(&source, tag), "{tag}");
+    }
+}
+
+fn is_program(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(name).is_file())
 }
