@@ -106,7 +106,14 @@ fn timed_head(after_ms: u64, text: &str) -> String {
 }
 
 fn render_event(layout: &mut TextLayout, event: &TimelineEvent) {
-    let head = |text: &str| timed_head(event.time.after_ms, text);
+    let after_ms = match &event.kind {
+        // A request stands at the time at which it was sent: its calls start before it is over.
+        TimelineEventKind::Entry(JournalEntry::Usage(usage)) => {
+            event.time.after_ms.saturating_sub(usage.model_ms)
+        }
+        TimelineEventKind::Entry(_) | TimelineEventKind::Call(_) => event.time.after_ms,
+    };
+    let head = |text: &str| timed_head(after_ms, text);
     match &event.kind {
         TimelineEventKind::Call(call) => {
             let title = format!("{}  {}", call.call.tool, call.call.arguments);
@@ -345,7 +352,7 @@ mod tests {
               0 ms  you
                     │ fix the tests
                     │ please
-             2.0 s  model answered after 2.0 s: 1,204 tokens in (602 cached), 96 out, 9.1 kB sent
+              0 ms  model answered after 2.0 s: 1,204 tokens in (602 cached), 96 out, 9.1 kB sent
              2.0 s  model
                     │ I look at the log first.
              2.1 s  git__log  {"n":3}
@@ -361,7 +368,7 @@ mod tests {
                     │ 1| fn main() {}
                     │ 2|
                     │ 3| // end
-             7.5 s  model answered after 1.5 s: 1,900 tokens in (950 cached), 96 out, 9.1 kB sent
+             6.0 s  model answered after 1.5 s: 1,900 tokens in (950 cached), 96 out, 9.1 kB sent
              7.5 s  model
                     │ Done.
              7.5 s  plan
