@@ -40,3 +40,7 @@ deny:
 tail:
     @git ls-files 'crates/*/src/*.rs' | xargs wc -l | sort -rn | sed -n '2,11p'
     @git log --format= --name-only -- '*.rs' | sort | uniq -c | sort -rn | head
+
+# Build the manual as a book in target/site, and check its links.
+site:
+    scripts/build-site

@@ -18,6 +18,9 @@ use tool::{BoxFuture, CallId, OutputImage, OutputItem, ToolCall, ToolNotice, Too
 use crate::ResumedSession;
 use crate::session::interrupted_output;
 
+/// Refused accesses that are recorded of one call.
+const MAX_REFUSED: usize = 20;
+
 /// Writes the journal of a session. As a hook it records the intent of a call, and denies the call if that fails. As
 /// an observer it records the outcome.
 pub struct JournalRecorder {
@@ -272,7 +275,19 @@ fn answer_entry(call: &ToolCall, output: &ToolOutput) -> JournalEntry {
         text: output.joined_text(),
         pictures: pictures.collect(),
         spilled: None,
+        refused: refused_accesses(output),
     })
+}
+
+/// Returns a sentence for each access that the sandbox refused. A guess begins with `perhaps: `.
+fn refused_accesses(output: &ToolOutput) -> Vec<String> {
+    // A call that was refused before it ran has the reason in its text.
+    if output.facts.enforcement.is_none() {
+        return Vec::new();
+    }
+    let reported = output.facts.denials.iter().map(ToString::to_string);
+    let guessed = output.facts.suspected_denial.iter().map(|denial| format!("perhaps: {denial}"));
+    reported.chain(guessed).take(MAX_REFUSED).collect()
 }
 
 /// Returns the SHA-256 hash and the length of an output file.

@@ -241,6 +241,7 @@ mod tests {
             text: "a".to_owned(),
             pictures: Vec::new(),
             spilled: None,
+            refused: Vec::new(),
         }))
     }
 

@@ -6,6 +6,7 @@ mod support;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use insta::assert_snapshot;
 use journal::{
@@ -93,6 +94,7 @@ fn call(id: &str, text: &str) -> Vec<JournalEntry> {
             text: text(),
             pictures: Vec::new(),
             spilled: Some(journal::SpilledOutput { path: text(), sha256: text(), bytes: 9 }),
+            refused: vec![text()],
         }),
     ]
 }
@@ -250,6 +252,7 @@ const EVIL: &[&str] = &[
     "<img src=x onerror=alert(1)> \" onload=' & &lt;",
     "]]> --> <!-- </details></main></body></html>",
     "a\nb\n\n\tc",
+    "# <b>\n\n[a](javascript:alert(1)) ![b](http://x/y.png)\n\n> | <i> | b |\n> |---|---|\n> | `<u>` | 2\n\n1. ***x\n   ```diff\n-</pre>\n",
     "",
 ];
 
@@ -285,11 +288,12 @@ fn nothing_in_a_journal_reaches_a_screen_or_a_page_raw() {
 /// Checks that every tag is known and closed in order, and every attribute is quoted.
 #[track_caller]
 fn well_formed(page: &str) {
-    const VOID: &[&str] = &["meta", "line", "!DOCTYPE"];
+    const VOID: &[&str] = &["meta", "line", "br", "hr", "!DOCTYPE"];
     const KNOWN: &[&str] = &[
         "html", "head", "title", "style", "body", "header", "main", "section", "article", "figure",
         "figcaption", "svg", "a", "rect", "text", "h1", "p", "pre", "code", "span", "div", "ul", "li",
-        "details", "summary", "b", "i", "ins", "del",
+        "details", "summary", "b", "i", "ins", "del", "s", "u", "ol", "dl", "dt", "dd", "h3", "h4", "h5",
+        "table", "tr", "th", "td", "blockquote",
     ];
     let mut open: Vec<&str> = Vec::new();
     for (at, _) in page.match_indices('<') {
@@ -306,4 +310,49 @@ fn well_formed(page: &str) {
     }
     assert_eq!(open, [""; 0]);
     assert!(!page.contains("<script") && page.contains("default-src 'none'"));
+}
+
+#[test]
+fn a_hostile_page_runs_nothing_in_a_browser() {
+    let Some(browser) =
+        ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| is_program(name))
+    else {
+        return testkit::not_run("a page of a session in a browser", "no Chromium is installed");
+    };
+    let desk = JournalFixture::new();
+    let text = "</pre><script>document.title = 'run'</script><img src=x onerror=\"document.title = 'run'\">\n\n# **bold**";
+    desk.write(OLD, &full_of(text));
+    assert_eq!(desk.run(&["log", "last", "--html", "page.html"]).code, Some(0));
+    let page = desk.0.path().join("page.html");
+    let profile = testkit::visible_tempdir();
+    let ran = Command::new(browser)
+        .args([
+            "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+            "--disable-sync",
+        ])
+        .args(["--disable-background-networking", "--disable-component-update", "--virtual-time-budget=1000"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg("--dump-dom")
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    // The page as the browser has it, after scripts and handlers would have run.
+    let dom = String::from_utf8_lossy(&ran.stdout);
+    assert!(
+        dom.contains("<title>&lt;/pre&gt;&lt;script&gt;"),
+        "{dom}\n{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    assert!(!dom.contains("<script") && !dom.contains("<img"), "{dom}");
+    assert!(dom.contains("<h3><b>bold</b></h3>"), "{dom}");
+    let count = |page: &str, tag: &str| page.matches(tag).count();
+    let source = fs::read_to_string(&page).unwrap();
+    for tag in ["<article", "<details", "<section", "<rect"] {
+        assert_eq!(count(&dom, tag), count(&source, tag), "{tag}");
+    }
+}
+
+fn is_program(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(name).is_file())
 }

@@ -47,5 +47,6 @@ fn answer(text: String) -> JournalEntry {
         text,
         pictures: Vec::new(),
         spilled: None,
+        refused: Vec::new(),
     })
 }

@@ -204,6 +204,9 @@ pub struct RecordedAnswer {
     /// The file with the complete output, if the answer was truncated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spilled: Option<SpilledOutput>,
+    /// The accesses that the sandbox refused to the call, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
 }
 
 /// The cost of a request to the model, or of several.

@@ -22,6 +22,8 @@ pub(crate) struct TimelineBuilder {
     timeline: SessionTimeline,
     /// Calls without an answer: the index of each in the timeline.
     open_calls: HashMap<String, usize>,
+    /// The last turn is over, and no prompt has begun another.
+    turn_is_over: bool,
 }
 
 impl TimelineBuilder {
@@ -31,6 +33,7 @@ impl TimelineBuilder {
             clock: SessionClock::default(),
             timeline: SessionTimeline::default(),
             open_calls: HashMap::new(),
+            turn_is_over: false,
         }
     }
 
@@ -40,9 +43,16 @@ impl TimelineBuilder {
         if goes_on {
             self.cut_off_open_calls();
         }
+        let is_prompt = matches!(entry, JournalEntry::Prompt { .. });
         // A prompt during a running call does not end the turn.
-        let is_next = matches!(entry, JournalEntry::Prompt { .. }) && self.open_calls.is_empty();
-        let passed = if is_next || goes_on { ElapsedKind::Idle } else { ElapsedKind::Working };
+        let is_idle = goes_on || (is_prompt || self.turn_is_over) && self.open_calls.is_empty();
+        let passed = if is_idle { ElapsedKind::Idle } else { ElapsedKind::Working };
+        if matches!(entry, JournalEntry::Turn { .. }) {
+            self.turn_is_over = true;
+        } else if is_prompt || matches!(entry, JournalEntry::Call(_)) {
+            // The calls of a client follow no prompt.
+            self.turn_is_over = false;
+        }
         let time = self.clock.tick(&at, passed);
         if self.timeline.started.is_empty() {
             self.timeline.started = at;
@@ -205,6 +215,7 @@ mod tests {
             text: String::new(),
             pictures: Vec::new(),
             spilled: None,
+            refused: Vec::new(),
         })
     }
 
@@ -250,6 +261,22 @@ mod tests {
         assert_eq!(kinds(&timeline), expected);
         let (began, cut) = (timeline.events[0].time.unix_ms, timeline.calls().next().unwrap().1.cut_off);
         assert_eq!(cut.map(|cut| cut.unix_ms - began), Some(1150));
+    }
+
+    #[test]
+    fn the_time_after_the_last_turn_is_idle() {
+        let turn = || JournalEntry::Turn { id: "t2".into(), ended: "done".into(), detail: None };
+        let notice = || JournalEntry::Notice { text: String::new() };
+        let timeline = fold(vec![
+            (0, session()),
+            (10, prompt()),
+            (500, turn()),
+            (501, notice()),
+            (90_000, prompt()),
+            (90_200, turn()),
+            (200_000, JournalEntry::End { why: "done".into() }),
+        ]);
+        assert_eq!(timeline.end.after_ms, 490 + 200);
     }
 
     #[test]

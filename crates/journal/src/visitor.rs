@@ -76,10 +76,12 @@ pub(crate) fn visit_entry(entry: &mut JournalEntry, visitor: &mut impl EntryVisi
 }
 
 fn visit_answer(answer: &mut RecordedAnswer, visitor: &mut impl EntryVisitor) {
-    let RecordedAnswer { call, success: _, error, took_ms: _, text, pictures, spilled } = answer;
+    let RecordedAnswer { call, success: _, error, took_ms: _, text, pictures, spilled, refused } = answer;
     visit_call(call, [text], visitor);
     visit_texts(error, visitor);
     visit_images(pictures, visitor);
+    visitor.visit_list(refused);
+    visit_texts(refused, visitor);
     let spilled = spilled.iter_mut();
     spilled.for_each(|SpilledOutput { path, sha256, bytes: _ }| visit_texts([path, sha256], visitor));
 }

@@ -4,6 +4,7 @@ pub mod format_amount;
 pub mod otlp;
 pub mod page;
 pub mod prune_list;
+mod reading_order;
 pub mod replay;
 pub mod resolve_session;
 #[cfg(test)]

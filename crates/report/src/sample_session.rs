@@ -38,6 +38,7 @@ pub(crate) fn answered_entry(id: &str, error: Option<&str>, took_ms: u64, answer
         text: text(answer),
         pictures: Vec::new(),
         spilled: None,
+        refused: Vec::new(),
     })
 }
 

@@ -5,10 +5,11 @@ use journal::{
     EventTime, JournalEnding, JournalEntry, McpToolRef, RecordedAnswer, RecordedVerdict, RequestUsage,
     SessionSettings, SessionTimeline, TimelineCall, TimelineEvent, TimelineEventKind, TimelineQuestion,
 };
-use runtime::wire::{TranscriptItem, transcript_items};
+use runtime::wire::TranscriptItem;
 
 use super::text_layout::TextLayout;
 use crate::format_amount;
+use crate::reading_order::{ReadingItem, in_reading_order};
 use crate::wait_spans::{WaitKind, total_wait, wait_spans};
 use terminal::{FAINT, NAME};
 
@@ -30,8 +31,14 @@ pub fn render(name: &str, timeline: &SessionTimeline) -> String {
     let mut layout = TextLayout::default();
     layout.line("", name, NAME);
     layout.line("  ", &summary(timeline), PLAIN);
-    for event in &timeline.events {
-        render_event(&mut layout, event);
+    for item in in_reading_order(&timeline.events) {
+        match item {
+            ReadingItem::Event(event) => render_event(&mut layout, event),
+            ReadingItem::Response { usage, .. } => {
+                usage.into_iter().for_each(|event| render_event(&mut layout, event));
+            }
+            ReadingItem::Words { item, after_ms } => render_words(&mut layout, &item, after_ms),
+        }
     }
     layout.blank_line();
     for line in totals(timeline) {
@@ -83,8 +90,30 @@ pub(crate) fn ending_problem(ending: &JournalEnding) -> Option<String> {
     }
 }
 
+fn render_words(layout: &mut TextLayout, item: &TranscriptItem, after_ms: u64) {
+    let head = |text: &str| timed_head(after_ms, text);
+    match item {
+        TranscriptItem::Text(text) => render_quoted(layout, &head("model"), NAME, (text, 0)),
+        TranscriptItem::Thought(text) => render_quoted(layout, &head("model, to itself"), FAINT, (text, 0)),
+        TranscriptItem::Other(kind) => layout.line("", &head(&format!("model: {kind}")), FAINT),
+        // The call has an event of its own.
+        TranscriptItem::Call(_) => {}
+    }
+}
+
+fn timed_head(after_ms: u64, text: &str) -> String {
+    format!("{:>10}  {text}", format_amount::format_duration(after_ms))
+}
+
 fn render_event(layout: &mut TextLayout, event: &TimelineEvent) {
-    let head = |text: &str| format!("{:>10}  {text}", format_amount::format_duration(event.time.after_ms));
+    let after_ms = match &event.kind {
+        // A request stands at the time at which it was sent: its calls start before it is over.
+        TimelineEventKind::Entry(JournalEntry::Usage(usage)) => {
+            event.time.after_ms.saturating_sub(usage.model_ms)
+        }
+        TimelineEventKind::Entry(_) | TimelineEventKind::Call(_) => event.time.after_ms,
+    };
+    let head = |text: &str| timed_head(after_ms, text);
     match &event.kind {
         TimelineEventKind::Call(call) => {
             let title = format!("{}  {}", call.call.tool, call.call.arguments);
@@ -108,14 +137,6 @@ fn render_entry(
             let head = head(&format!("you{}", images.unwrap_or_default()));
             render_quoted(layout, &head, USER_STYLE, (text, omitted_bytes));
         }
-        // The calls of a message have events of their own.
-        JournalEntry::Said { items, .. } => transcript_items(items).iter().for_each(|item| match item {
-            TranscriptItem::Text(text) => render_quoted(layout, &head("model"), NAME, (text, 0)),
-            TranscriptItem::Thought(text) => {
-                render_quoted(layout, &head("model, to itself"), FAINT, (text, 0));
-            }
-            TranscriptItem::Other(kind) => layout.line("", &head(&format!("model: {kind}")), FAINT),
-        }),
         JournalEntry::Plan { steps } => {
             layout.line("", &head("plan"), NAME);
             for step in steps {
@@ -331,7 +352,7 @@ mod tests {
               0 ms  you
                     │ fix the tests
                     │ please
-             2.0 s  model answered after 2.0 s: 1,204 tokens in (602 cached), 96 out, 9.1 kB sent
+              0 ms  model answered after 2.0 s: 1,204 tokens in (602 cached), 96 out, 9.1 kB sent
              2.0 s  model
                     │ I look at the log first.
              2.1 s  git__log  {"n":3}
@@ -347,7 +368,7 @@ mod tests {
                     │ 1| fn main() {}
                     │ 2|
                     │ 3| // end
-             7.5 s  model answered after 1.5 s: 1,900 tokens in (950 cached), 96 out, 9.1 kB sent
+             6.0 s  model answered after 1.5 s: 1,900 tokens in (950 cached), 96 out, 9.1 kB sent
              7.5 s  model
                     │ Done.
              7.5 s  plan

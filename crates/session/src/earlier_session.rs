@@ -97,7 +97,9 @@ fn last_exchange(timeline: &SessionTimeline) -> Option<(String, String)> {
                     .into_iter()
                     .filter_map(|item| match item {
                         TranscriptItem::Text(text) => Some(text),
-                        TranscriptItem::Thought(_) | TranscriptItem::Other(_) => None,
+                        TranscriptItem::Thought(_) | TranscriptItem::Other(_) | TranscriptItem::Call(_) => {
+                            None
+                        }
                     })
                     .collect();
                 if let Some((_, said)) = exchange.as_mut().filter(|_| !text.is_empty()) {

@@ -14,17 +14,20 @@ pub enum TranscriptItem {
     Thought(String),
     /// The type name of an item without text, e.g. `web_search_call`.
     Other(String),
+    /// The id of a call.
+    Call(String),
 }
 
 /// Returns the readable parts of `items`, in order. Items may come from any API or from
-/// [`AssistantTurn::to_saved_json`](crate::AssistantTurn::to_saved_json). Calls are left out.
+/// [`AssistantTurn::to_saved_json`](crate::AssistantTurn::to_saved_json). A call without an id is left out.
 pub fn transcript_items(items: &[Value]) -> Vec<TranscriptItem> {
     let mut found = Vec::new();
     items.iter().for_each(|item| collect_item(item, MAX_DEPTH, &mut found));
     found.retain(|words| match words {
-        TranscriptItem::Text(text) | TranscriptItem::Thought(text) | TranscriptItem::Other(text) => {
-            !text.trim().is_empty()
-        }
+        TranscriptItem::Text(text)
+        | TranscriptItem::Thought(text)
+        | TranscriptItem::Other(text)
+        | TranscriptItem::Call(text) => !text.trim().is_empty(),
     });
     found
 }
@@ -40,7 +43,10 @@ fn collect_item(item: &Value, depth: usize, found: &mut Vec<TranscriptItem>) {
         Some("refusal") => found.extend(text("refusal").map(TranscriptItem::Text)),
         Some("text" | "output_text") => found.extend(text("text").map(TranscriptItem::Text)),
         Some("message") | None => collect_message(item, depth, found),
-        Some(kind) if is_call(kind) => {}
+        // Every API names the id of a call in its own way.
+        Some(kind) if is_call(kind) => {
+            found.extend(text("call_id").or_else(|| text("id")).map(TranscriptItem::Call));
+        }
         Some(kind) => found.push(TranscriptItem::Other(kind.to_owned())),
     }
 }
@@ -48,6 +54,11 @@ fn collect_item(item: &Value, depth: usize, found: &mut Vec<TranscriptItem>) {
 /// Collects the parts of a message, or of a saved turn.
 fn collect_message(item: &Value, depth: usize, found: &mut Vec<TranscriptItem>) {
     let text = |name: &str| item[name].as_str().map(str::to_owned);
+    // A saved call, whose raw item says nothing more.
+    if let Some(id) = item["call"]["id"].as_str() {
+        found.push(TranscriptItem::Call(id.to_owned()));
+        return;
+    }
     match &item["content"] {
         Value::String(text) => found.push(TranscriptItem::Text(text.clone())),
         content => list(content).iter().for_each(|part| collect_item(part, depth, found)),
@@ -56,10 +67,11 @@ fn collect_message(item: &Value, depth: usize, found: &mut Vec<TranscriptItem>) 
     list(&item["pieces"]).iter().for_each(|piece| collect_item(piece, depth, found));
     match text("text") {
         Some(text) => found.push(TranscriptItem::Text(text)),
-        // The raw item of a call is recognised as a call and skipped.
         None if item["raw"].is_object() => collect_item(&item["raw"], depth, found),
         None => {}
     }
+    let calls = list(&item["tool_calls"]).iter().filter_map(|call| call["id"].as_str());
+    found.extend(calls.map(|id| TranscriptItem::Call(id.to_owned())));
 }
 
 /// Collects the reasoning of a Responses item: the full text, or else the summary.
@@ -93,6 +105,10 @@ mod tests {
         TranscriptItem::Text(text.to_owned())
     }
 
+    fn call(id: &str) -> TranscriptItem {
+        TranscriptItem::Call(id.to_owned())
+    }
+
     fn thought(text: &str) -> TranscriptItem {
         TranscriptItem::Thought(text.to_owned())
     }
@@ -108,11 +124,11 @@ mod tests {
                     {"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}"},
                     {"type": "web_search_call", "id": "w"},
                 ]),
-                vec![thought("hm"), text("yes"), other],
+                vec![thought("hm"), text("yes"), call("c"), other],
             ),
             (
-                json!([{"role": "assistant", "reasoning_content": "hm", "content": "yes", "tool_calls": [{}]}]),
-                vec![thought("hm"), text("yes")],
+                json!([{"role": "assistant", "reasoning_content": "hm", "content": "yes", "tool_calls": [{}, {"id": "c"}]}]),
+                vec![thought("hm"), text("yes"), call("c")],
             ),
             (
                 json!([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "yes"}, {"type": "tool_use", "name": "n"}]),
@@ -128,11 +144,12 @@ mod tests {
     #[test]
     fn saved_turn_gives_the_same_transcript() {
         let mut decoder = Dialect::Anthropic.stream_decoder();
-        let call = json!({"type": "tool_use", "id": "t", "name": "n", "input": {}});
+        let tool_use = json!({"type": "tool_use", "id": "t", "name": "n", "input": {}});
         let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
-        let content = json!([thinking, {"type": "text", "text": "yes"}, call]);
+        let content = json!([thinking, {"type": "text", "text": "yes"}, tool_use]);
         decoder.push(&json!({"type": "message", "content": content, "stop_reason": "tool_use"}));
-        assert_eq!(transcript_items(&[decoder.into_turn().to_saved_json()]), [thought("hm"), text("yes")]);
+        let saved = decoder.into_turn().to_saved_json();
+        assert_eq!(transcript_items(&[saved]), [thought("hm"), text("yes"), call("t")]);
     }
 
     #[test]

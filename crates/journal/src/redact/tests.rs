@@ -277,6 +277,7 @@ fn ids_that_look_like_secrets_are_taken_out_and_stay_apart() {
             text: String::new(),
             pictures: Vec::new(),
             spilled: None,
+            refused: Vec::new(),
         });
         let JournalEntry::Answered(RecordedAnswer { call, .. }) = redactor.redact_entry(&answered) else {
             panic!("it is an answer")

@@ -73,6 +73,7 @@ pub(crate) fn every_entry_kind() -> Vec<JournalEntry> {
             text: text("…"),
             pictures: vec![picture],
             spilled: Some(SpilledOutput { path: text("/tmp/x"), sha256: hash.clone(), bytes: 9 }),
+            refused: vec![text("no host")],
         }),
         JournalEntry::Kept { call: text("c1"), path: text("/tmp/x"), sha256: hash, bytes: 9 },
         JournalEntry::Plan { steps: vec![JournalPlanStep { step: text("look"), status: text("pending") }] },

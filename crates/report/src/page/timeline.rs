@@ -14,6 +14,8 @@ const MAX_BARS: usize = 2000;
 const MAX_TOOL_ROWS: usize = 6;
 /// Maximum number of ticks in a drawing.
 const MAX_TICKS: u64 = 8;
+/// Pixels of a row.
+const ROW_HEIGHT: u64 = 18;
 /// Minimum width of a visible bar, in thousandths of the drawing.
 const MIN_BAR_THOUSANDTHS: u64 = 3;
 
@@ -36,14 +38,15 @@ pub(super) fn draw(html: &mut HtmlWriter, timeline: &SessionTimeline, spans: &[W
     let rows = bars.iter().map(|bar| bar.row).max().unwrap_or_default() as u64 + 1;
     html.tag("<figure>\n");
     draw_legend(html, &within);
-    html.tag("<svg class=\"timeline\" width=\"100%\" height=\"");
-    html.number(rows * 18 + 22);
+    draw_names(html, rows);
+    html.tag("<svg class=\"timeline\" height=\"");
+    html.number(rows * ROW_HEIGHT + 22);
     html.tag("\" role=\"img\" aria-label=\"Timeline\">\n");
     draw_ticks(html, time, rows);
     for bar in &bars {
         draw_bar(html, timeline, bar, time);
     }
-    html.tag("</svg>\n");
+    html.tag("</svg></div>\n");
     if left_out > 0 {
         html.line(&format!("{} more are not drawn", format_amount::pluralize(left_out as u64, "bar")));
     }
@@ -72,9 +75,25 @@ fn assign_rows(spans: &[WaitSpan], min_bar_time: u64) -> Vec<TimelineBar> {
     sorted.into_iter().map(bar).collect()
 }
 
+/// Begins the drawing with the names of its rows: a drawing of their own, so that the bars have the rest of the width.
+fn draw_names(html: &mut HtmlWriter, rows: u64) {
+    html.tag("<div class=\"rows\"><svg class=\"names\" width=\"52\" height=\"");
+    html.number(rows * ROW_HEIGHT + 22);
+    html.tag("\">");
+    for (row, waiting) in (0..rows).zip(WaitKind::ALL) {
+        html.tag("<text y=\"");
+        html.number(row * ROW_HEIGHT + 13);
+        html.tag("\">");
+        html.text(waiting.as_str());
+        html.tag("</text>");
+    }
+    html.tag("</svg>");
+}
+
 fn draw_legend(html: &mut HtmlWriter, spans: &[WaitSpan]) {
     html.tag("<figcaption>waited for");
-    for waiting in WaitKind::ALL {
+    let is_waited = |waiting: &WaitKind| spans.iter().any(|span| span.kind == *waiting);
+    for waiting in WaitKind::ALL.into_iter().filter(is_waited) {
         html.tag(" <span class=\"item\"><span class=\"key ");
         html.tag(waiting.as_str());
         html.tag("\"></span>");
@@ -94,7 +113,7 @@ fn draw_ticks(html: &mut HtmlWriter, time: &Range<u64>, rows: u64) {
     // ends: MAX_TICKS, as the step is chosen so
     for tick in (0..=length / step).map(|tick| tick * step) {
         html.tag("<line class=\"tick\" y1=\"0\" y2=\"");
-        html.number(rows * 18 + 4);
+        html.number(rows * ROW_HEIGHT + 4);
         html.tag("\" x1=\"");
         html.percent(tick, length);
         html.tag("\" x2=\"");
@@ -102,12 +121,16 @@ fn draw_ticks(html: &mut HtmlWriter, time: &Range<u64>, rows: u64) {
         html.tag("\"/>");
         // A label near the right edge would be cut off, so it is left out.
         if tick.saturating_mul(100) < length.saturating_mul(93) {
-            html.tag("<text x=\"");
+            // A narrow page shows every second label.
+            html.tag(if (tick / step).is_multiple_of(2) { "<text x=\"" } else { "<text class=\"odd\" x=\"" });
             html.percent(tick, length);
             html.tag("\" dx=\"3\" y=\"");
-            html.number(rows * 18 + 18);
+            html.number(rows * ROW_HEIGHT + 18);
             html.tag("\">");
-            html.text(&format_amount::format_duration(time.start.saturating_add(tick)));
+            // In a late turn, all ticks would have the label of the same second.
+            let since = if tick > 0 && time.start > 0 { "+" } else { "" };
+            let shown = if tick > 0 { tick } else { time.start };
+            html.text(&format!("{since}{}", format_amount::format_duration(shown)));
             html.tag("</text>\n");
         }
     }
@@ -141,7 +164,7 @@ fn draw_bar(html: &mut HtmlWriter, timeline: &SessionTimeline, bar: &TimelineBar
     let failed = bar.span.kind == WaitKind::Tools && call.is_some_and(|call| !call.succeeded());
     html.tag(if failed { " failed" } else { "" });
     html.tag("\" y=\"");
-    html.number(bar.row as u64 * 18 + 2);
+    html.number(bar.row as u64 * ROW_HEIGHT + 2);
     html.tag("\" x=\"");
     html.percent(from, length);
     html.tag("\" width=\"");

@@ -221,7 +221,7 @@ impl HostedSession {
         // A call of the model may have the same id. Only the answer to a client's call counts.
         let mut calls =
             timeline.calls().filter(|(_, call)| call.call.id == id && call.call.form.is_of_client());
-        let RecordedAnswer { call, success, error, took_ms, text, pictures: _, spilled: _ } =
+        let RecordedAnswer { call, success, error, took_ms, text, pictures: _, spilled: _, refused: _ } =
             calls.find_map(|(_, call)| Some(call.answer.as_ref()?.answer.clone()))?;
         Some(p::ToolCallResult {
             call_id: call,
