@@ -28,7 +28,6 @@ mod parser_cursor;
 mod patch_command;
 mod redirect_parser;
 mod shell_invocation;
-mod shell_variables;
 mod special_wrappers;
 mod syntax_tree;
 mod variable_builtins;

@@ -3,9 +3,22 @@
 use std::collections::HashMap;
 
 use crate::shell::command_collector::CommandCollector;
-use crate::shell::shell_variables::{NUMERIC_VARIABLES, changes_commands};
 use crate::shell::syntax_tree::{ParsedWord, ValueKind, VariableFact};
 use crate::shell::{MAX_COMMANDS, ScriptWord};
+
+/// Variables that change how commands are found, parsed or run, for any value.
+const COMMAND_CHANGING_NAMES: &[&str] = &[
+    "CDPATH", "COMP_WORDBREAKS", "ENV", "EXECIGNORE", "FPATH", "FUNCNEST", "GLOBIGNORE", "HISTCONTROL",
+    "IFS", "NULLCMD", "PATH", "POSIXLY_CORRECT", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS3", "PS4",
+    "READNULLCMD", "SHELL", "SHELLOPTS", "TMPPREFIX", "ZDOTDIR",
+];
+/// Prefixes of the names of such variables.
+const COMMAND_CHANGING_PREFIXES: &[&str] = &["BASH", "DYLD_", "LD_"];
+/// Variables that the shell keeps numeric.
+const NUMERIC_VARIABLES: &[&str] = &[
+    "BASHPID", "EPOCHSECONDS", "EUID", "HISTCMD", "LINENO", "OPTIND", "PPID", "RANDOM", "SECONDS", "SRANDOM",
+    "UID",
+];
 
 impl CommandCollector {
     /// Records an assignment for later commands.
@@ -109,5 +122,25 @@ impl CommandCollector {
                 self.add_doubt(&name, "the value of this variable might run a command");
             }
         }
+    }
+}
+
+/// Returns true if setting this variable may change which commands run.
+fn changes_commands(name: &str, value: &ScriptWord) -> bool {
+    let is_locale = name == "LANG" || name.starts_with("LC_");
+    let function = name.contains(['%', '(', ')']);
+    COMMAND_CHANGING_NAMES.contains(&name)
+        || COMMAND_CHANGING_PREFIXES.iter().any(|family| name.starts_with(family))
+        || function
+        || (is_locale && !is_usual_locale(value))
+}
+
+/// Returns true if a locale has ordinary characters: in some locales characters end with a backslash.
+fn is_usual_locale(value: &ScriptWord) -> bool {
+    match value {
+        ScriptWord::Literal(text) => {
+            matches!(text.as_str(), "" | "C" | "POSIX") || text.ends_with(".UTF-8") || text.ends_with(".utf8")
+        }
+        ScriptWord::Unknown(_) => false,
     }
 }
