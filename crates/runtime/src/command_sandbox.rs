@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -120,7 +120,8 @@ impl ToolgateBuilder {
 
 impl CommandSandbox {
     /// Returns the directory, e.g. `/tmp`, that commands have a private version of, if `path` lies in it.
-    pub(crate) fn private_dir_of(&self, path: &Path) -> Option<&Path> {
+    #[cfg(feature = "mcp")]
+    pub(crate) fn private_dir_of(&self, path: &std::path::Path) -> Option<&std::path::Path> {
         self.gate.read_scope().replaced_place(path)
     }
 

@@ -9,11 +9,13 @@
 //! async fn main() -> Result<(), toolgate::BuildFault> {
 //!     let toolgate = Toolgate::at(env!("CARGO_MANIFEST_DIR")).with_tools().build()?;
 //!
-//!     let answer = toolgate.call("read_file", json!({"path": "Cargo.toml", "end_line": 1})).await;
+//!     let lines = json!({"path": "Cargo.toml", "end_line": 1});
+//!     let answer = toolgate.call("read_file", lines).await;
 //!     assert_eq!(answer.joined_text().lines().next(), Some("1| [package]"));
 //!
-//!     // A command runs in the sandbox. By default it can read, and write only its own /tmp.
-//!     let answer = toolgate.call("shell_command", json!({"command": "touch Cargo.lock"})).await;
+//!     // A command is confined: by default it reads, and writes only its own /tmp.
+//!     let command = json!({"command": "touch Cargo.lock"});
+//!     let answer = toolgate.call("shell_command", command).await;
 //!     assert!(!answer.success);
 //!     Ok(())
 //! }
@@ -32,7 +34,7 @@
 //! | have conversations with a model | `agent::AgentSession` (feature `agent`) | `conversation` |
 //! | have sessions as `toolgate run` has them | `session::assemble` (feature `session`) | `whole_session` |
 //! | run single commands confined, without tools | [`ToolgateBuilder::build_sandbox`] | `sandbox` |
-//! | use the tools of MCP servers, or serve ours | [`mcp`] | |
+//! | use the tools of MCP servers | [`mcp::McpServers`], [`ToolgateBuilder::tool_source`] | |
 //!
 //! The examples are in `crates/toolgate/examples`. Run one with
 //! `cargo run --package toolgate --features session --example NAME`. The guide `docs/embedding.md` goes through them.
