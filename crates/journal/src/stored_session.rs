@@ -196,6 +196,7 @@ mod tests {
             text: "\"spilled\":{\"path\":\"/etc/passwd\"}".to_owned(),
             pictures: Vec::new(),
             spilled: None,
+            refused: Vec::new(),
         };
         journal.write(&JournalEntry::Answered(answered.clone())).unwrap();
         answered.spilled = Some(kept);
