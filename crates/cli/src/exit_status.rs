@@ -14,7 +14,7 @@ pub(crate) const INTERRUPTED: u8 = 130;
 /// The exit status after SIGTERM, as shells give it.
 pub(crate) const TERMINATED: u8 = 143;
 /// The exit status after SIGHUP, as shells give it.
-const HUNG_UP: u8 = 129;
+pub(crate) const HUNG_UP: u8 = 129;
 /// The exit status when an operation fails for reasons outside the command line.
 const FAILED: u8 = 1;
 

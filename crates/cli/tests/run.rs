@@ -214,7 +214,7 @@ fn incomplete_run_arguments_are_explained() {
     Some(2) error: no model is named
     Some(2) error: there is no key for gpt-5: OPENAI_API_KEY is not set
     Some(2) error: there is no key for claude-x: ANTHROPIC_API_KEY is not set
-    Some(2) error: the base URL `http://example.com/v1` would show your key and your files to everybody on the way: use https; one looks like https://api.openai.com/v1
+    Some(2) error: the base URL `http://example.com/v1` would show your key and your files to everybody on the way: use https
     Some(2) error: the session cannot be resumed: no session's name begins with `nonesuch`
     Some(2) error: what should be done? there is no prompt
     ");
@@ -285,7 +285,7 @@ fn a_cost_limit_needs_prices() {
 #[test]
 fn a_signal_answers_what_runs_as_aborted_and_ends_the_turn() {
     use rustix::process::Signal;
-    for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 143)] {
+    for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let (home, workspace) = (TestHome::new(), TestWorkspace::new());
         let served = ScriptServerProcess::start(
             home.path(),

@@ -34,6 +34,9 @@ pub use tables::{
 pub use tool_forms::{PriceSettings, ToolForms, to_micro_dollars};
 pub use web_search::{SearchApproval, WebSearchTable};
 
+/// The hint for a state directory that cannot be written.
+pub const STATE_HINT: &str = "set XDG_STATE_HOME or TOOLGATE_HOME to a directory that you can write";
+
 /// Every key with an example, as `toolgate config --help` and docs/configuration.md show it.
 pub const EXAMPLE: &str = include_str!("example.toml");
 

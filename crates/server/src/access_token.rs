@@ -7,9 +7,9 @@ use std::path::Path;
 use ::mcp::serve::{AccessRequirement, BearerToken};
 use rustix::fs::{FileType, Mode, OFlags};
 
-use config::OperationFault;
 use config::UserDirs;
 use config::private_dirs;
+use config::{OperationFault, STATE_HINT};
 
 /// Maximum bytes of a token file.
 const MAX_FILE_BYTES: u64 = 4096;
@@ -41,6 +41,7 @@ pub(crate) fn load_entry(
             let file = directory.join("token");
             let text = load_or_create_token(&file).map_err(|error| {
                 OperationFault::usage(format!("the token in `{}` cannot be used: {error}", file.display()))
+                    .with_hint(format!("{STATE_HINT}, or use --token-env"))
             })?;
             let path = file.display().to_string();
             let location =

@@ -11,6 +11,7 @@ mod metrics;
 mod peer_check;
 pub mod pipe;
 pub mod serve;
+mod state_warning;
 mod stop_signals;
 
 pub use stop_signals::{HangUp, ServerExit, wait_for_signal};

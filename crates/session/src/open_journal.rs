@@ -13,7 +13,7 @@ use runtime::wire::Dialect;
 
 use crate::choose_model::ChosenModel;
 use crate::compose::ComposedTools;
-use config::OperationFault;
+use config::{OperationFault, STATE_HINT};
 
 /// Newest sessions that are searched for the last one in a directory.
 const MAX_SEARCHED_SESSIONS: usize = 200;
@@ -152,7 +152,11 @@ fn environment_secrets() -> impl Iterator<Item = (String, String)> {
 }
 
 fn write_fault(fault: &JournalFault) -> OperationFault {
-    OperationFault::failed(format!("the journal cannot be written, so nothing is done: {fault}"))
+    let told = OperationFault::failed(format!("the journal cannot be written, so nothing is done: {fault}"));
+    match fault {
+        JournalFault::Unusable { .. } => told.with_hint(STATE_HINT),
+        _ => told,
+    }
 }
 
 pub(crate) fn resume_fault(fault: &JournalFault) -> OperationFault {

@@ -78,7 +78,13 @@ pub(crate) fn remove_diff(state: &Path, directory: &Path) {
 
 /// Stores the diff of a turn in `directory`; it may be empty.
 pub fn save_diff(state: &Path, directory: &Path, text: &str) {
-    if let Err(fault) = private_files::replace_file(&diff_file(state, directory), text) {
-        tracing::warn!("what the turn changed was not kept: {fault}");
+    let file = diff_file(state, directory);
+    if let Err(fault) = private_files::replace_file(&file, text) {
+        // Without a change there is nothing to show later.
+        if text.is_empty() {
+            tracing::debug!(%fault, "an empty diff was not kept");
+        } else {
+            tracing::warn!("the diff for `toolgate diff` was not kept in `{}`: {fault}", file.display());
+        }
     }
 }

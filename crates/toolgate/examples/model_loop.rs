@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let specs = toolgate.router().registry().offered_specs();
     let tools = WIRE.tools(&specs.iter().collect::<Vec<_>>(), &ApiCompat::default()).to_string();
     let mut items = vec![WIRE.serialize_item(&WIRE.user_message("What is here?", &[]))];
-    loop {
+    for _ in 0..50 {
         let request = ModelRequest { tools: &tools, ..ModelRequest::new("claude-sonnet-4-5", &items) };
         let mut stream = model.respond(WIRE.request_body(&request)).await?;
         let (mut decoder, mut calls, mut end) = (WIRE.stream_decoder(), toolgate.call_runtime(), None);
@@ -63,4 +63,5 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let more = [WIRE.assistant_turn(&turn), replies].concat();
         items.extend(more.iter().map(|item| WIRE.serialize_item(item)));
     }
+    Err("the model does not come to an end".into())
 }

@@ -18,8 +18,8 @@ use super::{BudgetArgs, PipeWire, WorkspaceArgs};
 ///
 /// Exit status: 0 the model is done; 1 it could not continue; 2 the command line or the
 /// configuration is wrong; 3 a limit was reached (--max-turns, --max-time, --max-tokens,
-/// --max-cost); 130 interrupted; 143 after SIGTERM or SIGHUP. After 3, 130 and 143, --resume
-/// continues the session.
+/// --max-cost); 4 the model is done, but every call was refused; 129 after SIGHUP; 130 interrupted;
+/// 143 after SIGTERM. After 3, 129, 130 and 143, --resume continues the session.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
 Examples:

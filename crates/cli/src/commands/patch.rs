@@ -107,7 +107,7 @@ fn repository_top_hint(root: &Path, patch: &patch::ParsedPatch) -> Option<String
 fn recover_interrupted_edits(records: &Path) -> Result<(), OperationFault> {
     let unusable = |error: io::Error| {
         OperationFault::usage(format!("nothing can be changed without a record of it: {error}"))
-            .with_hint("set TOOLGATE_HOME to a directory of yours")
+            .with_hint(config::STATE_HINT)
     };
     private_files::create_private_dir(records).map_err(|error| {
         unusable(io::Error::new(error.kind(), format!("`{}` cannot be used: {error}", records.display())))

@@ -7,6 +7,7 @@ mod line_editor;
 mod prompt_completion;
 mod prompt_editor;
 mod prompt_history;
+mod refusal_counter;
 mod repl;
 mod sandbox_question;
 mod signals;
@@ -36,6 +37,7 @@ use line_editor::TypedLines;
 use prompt_completion::PromptCompleter;
 use prompt_editor::PromptEditor;
 use prompt_history::PromptHistory;
+use refusal_counter::RefusalCounter;
 use repl::{ReplEnd, ReplSession};
 use server::content_conversion::image_mime_type;
 use session::ChosenModel;
@@ -140,15 +142,17 @@ impl SessionRun<'_> {
         let PreparedSession { composed, chosen, limits, earlier, cwd } = prepared;
         let Self { args, inputs, view, .. } = self;
         let (name, dirs) = (chosen.name.clone(), inputs.dirs.clone());
-        let processes = Arc::<runtime::SharedProcesses>::default();
+        let (processes, refusals) =
+            (Arc::<runtime::SharedProcesses>::default(), Arc::<RefusalCounter>::default());
         let mut composed = composed
             .with_observer(Arc::clone(&view) as Arc<dyn CallObserver>)
+            .with_observer(Arc::clone(&refusals) as Arc<dyn CallObserver>)
             .with_processes(Arc::clone(&processes));
         if let Some(approver) = &inputs.approver {
             composed = composed.with_approver(Arc::clone(approver));
         }
         let subagents = args.agents.then(|| build_subagents(args, inputs, (&chosen, &limits), &processes));
-        let screen = SessionScreen::new(view, inputs);
+        let screen = SessionScreen::new(view, inputs, refusals);
         let context = limits.context;
         crate::commands::block_on(async {
             let spec = SessionSpec {
@@ -229,11 +233,13 @@ struct SessionScreen {
     /// The user can type prompts.
     is_interactive: bool,
     can_go_on: bool,
+    refusals: Arc<RefusalCounter>,
 }
 
 impl SessionScreen {
-    fn new(view: Arc<dyn SessionView>, inputs: &RunInputs) -> Self {
+    fn new(view: Arc<dyn SessionView>, inputs: &RunInputs, refusals: Arc<RefusalCounter>) -> Self {
         Self {
+            refusals,
             user_questions: Arc::new(UserQuestions::new(&view)),
             view,
             terminal: inputs.terminal.clone(),
@@ -255,9 +261,9 @@ async fn run_turns_and_close(
     dirs: UserDirs,
     (prompt, images): (Option<String>, Vec<OutputImage>),
 ) -> Result<ReplEnd, OperationFault> {
-    let AssembledSession { id, recorder, toolgate, servers, session, agents, settings, quota, .. } =
-        assembled;
-    let SessionScreen { view, terminal, user_questions, is_interactive, can_go_on } = screen;
+    let quota = assembled.quota.clone();
+    let AssembledSession { id, recorder, toolgate, servers, session, agents, settings, .. } = assembled;
+    let SessionScreen { view, terminal, user_questions, is_interactive, can_go_on, refusals } = screen;
     let Some(session) = session else {
         return Err(OperationFault::failed("a session without its model; this is a bug"));
     };
@@ -280,22 +286,10 @@ async fn run_turns_and_close(
         settings,
         last_turn_end: "done",
         is_in_turn: watch::Sender::new(false),
+        refusals,
     };
     let is_in_turn = repl.is_in_turn.subscribe();
-    let (ended, stopped) = {
-        let turns = repl.run_turns(prompt, images);
-        tokio::pin!(turns);
-        tokio::select! {
-            ended = &mut turns => (ended, None),
-            code = signals => {
-                tokio::select! {
-                    _ = &mut turns => {}
-                    () = wait_for_turn_end(is_in_turn) => {}
-                }
-                (Ok(ReplEnd::Exit(ExitCode::from(code))), Some("stopped"))
-            }
-        }
-    };
+    let (ended, stopped) = run_until_signal(repl.run_turns(prompt, images), signals, is_in_turn).await;
     let why = stopped.unwrap_or(repl.last_turn_end);
     drop(repl);
     view.release_screen();
@@ -309,6 +303,26 @@ async fn run_turns_and_close(
     );
     quota.apply();
     ended
+}
+
+/// Runs `turns` to their end, or until a signal ends the program. Returns the reason of the end if that is a signal.
+async fn run_until_signal(
+    turns: impl Future<Output = Result<ReplEnd, OperationFault>>,
+    signals: impl Future<Output = u8>,
+    is_in_turn: watch::Receiver<bool>,
+) -> (Result<ReplEnd, OperationFault>, Option<&'static str>) {
+    tokio::pin!(turns);
+    tokio::select! {
+        biased;
+        code = signals => {
+            tokio::select! {
+                _ = &mut turns => {}
+                () = wait_for_turn_end(is_in_turn) => {}
+            }
+            (Ok(ReplEnd::Exit(ExitCode::from(code))), Some("stopped"))
+        }
+        ended = &mut turns => (ended, None),
+    }
 }
 
 /// Describes what the session may do.
@@ -352,12 +366,21 @@ fn build_subagents(
 /// Returns the first prompt, or `None` if the user is to type it.
 fn read_prompt(args: &RunArgs) -> Result<Option<String>, OperationFault> {
     match args.prompt.as_deref() {
-        Some("-") => session::read_file_or_stdin(Path::new("-")).map(Some),
-        Some(prompt) => Ok(Some(prompt.to_owned())),
+        Some("-") => check_prompt(session::read_file_or_stdin(Path::new("-"))?),
+        Some(prompt) => check_prompt(prompt.to_owned()),
         None if std::io::stdin().is_terminal() && !args.json => Ok(None),
         None => Err(OperationFault::usage("what should be done? there is no prompt")
             .with_hint("toolgate run 'fix the failing test'; or `-` to read it from standard input")),
     }
+}
+
+fn check_prompt(prompt: String) -> Result<Option<String>, OperationFault> {
+    if prompt.trim().is_empty() {
+        return Err(
+            OperationFault::usage("the prompt is empty").with_hint("toolgate run 'fix the failing test'")
+        );
+    }
+    Ok(Some(prompt))
 }
 
 fn read_pictures(args: &RunArgs) -> Result<Vec<OutputImage>, OperationFault> {

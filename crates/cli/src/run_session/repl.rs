@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::SessionView;
 use super::line_editor::{TypedInput, TypedLines};
+use super::refusal_counter::RefusalCounter;
 use super::slash_commands::{AfterCommand, SlashCommands};
 use super::user_questions::UserQuestions;
 use crate::exit_status::INTERRUPTED;
@@ -20,6 +21,8 @@ use config::UserDirs;
 
 /// The exit status after the maximum number of requests, or at the end of the budget.
 const OUT_OF_BUDGET_STATUS: u8 = 3;
+/// The exit status if the model is done and every call was refused.
+const ALL_REFUSED_STATUS: u8 = 4;
 /// Interval of the view's ticks.
 const TICK_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -48,6 +51,7 @@ pub(super) struct ReplSession<'a> {
     pub(super) last_turn_end: &'static str,
     /// True while a turn runs.
     pub(super) is_in_turn: watch::Sender<bool>,
+    pub(super) refusals: Arc<RefusalCounter>,
 }
 
 impl ReplSession<'_> {
@@ -58,7 +62,8 @@ impl ReplSession<'_> {
         mut images: Vec<OutputImage>,
     ) -> Result<ReplEnd, OperationFault> {
         if let Some(prompt) = prompt {
-            return self.run_turn(&prompt, images).await.map(|ended| ReplEnd::Exit(exit_code(&ended)));
+            let ended = self.run_turn(&prompt, images).await?;
+            return Ok(ReplEnd::Exit(exit_code(&ended, &self.refusals)));
         }
         // ends: when the input ends
         loop {
@@ -129,8 +134,12 @@ impl ReplSession<'_> {
     }
 }
 
-fn exit_code(ended: &TurnEnd) -> ExitCode {
+fn exit_code(ended: &TurnEnd, refusals: &RefusalCounter) -> ExitCode {
     match ended {
+        TurnEnd::Done if refusals.has_only_refusals() => {
+            terminal::print_hint("every call was refused; --sandbox, --approval and rules allow more");
+            ExitCode::from(ALL_REFUSED_STATUS)
+        }
         TurnEnd::Done => ExitCode::SUCCESS,
         TurnEnd::CutShort { .. } => ExitCode::FAILURE,
         TurnEnd::Interrupted => ExitCode::from(INTERRUPTED),

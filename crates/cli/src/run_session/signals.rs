@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{oneshot, watch};
 
 use super::line_editor;
-use crate::exit_status::{INTERRUPTED, TERMINATED};
+use crate::exit_status::{HUNG_UP, INTERRUPTED, TERMINATED};
 use config::OperationFault;
 
 /// Maximum time for the shutdown.
@@ -36,21 +36,14 @@ pub(super) fn watch_signals(handle: SessionHandle) -> Result<impl Future<Output 
         let code = loop {
             tokio::select! {
                 _ = interrupt.recv() => {
-                    let twice = last.is_some_and(|last| last.elapsed() < DOUBLE_INTERRUPT_WINDOW);
-                    handle.interrupt();
-                    if twice {
+                    if last.is_some_and(|last| last.elapsed() < DOUBLE_INTERRUPT_WINDOW) {
                         break INTERRUPTED;
                     }
+                    handle.interrupt();
                     last = Some(Instant::now());
                 }
-                _ = terminate.recv() => {
-                    handle.interrupt();
-                    break TERMINATED;
-                }
-                () = hang_up.wait() => {
-                    handle.interrupt();
-                    break TERMINATED;
-                }
+                _ = terminate.recv() => break TERMINATED,
+                () = hang_up.wait() => break HUNG_UP,
                 // Restores the terminal for the shell while we are stopped.
                 _ = stop.recv() => {
                     let typed = line_editor::leave_key_mode();
@@ -61,7 +54,9 @@ pub(super) fn watch_signals(handle: SessionHandle) -> Result<impl Future<Output 
                 }
             }
         };
+        // The exit status is known before the turn ends.
         let _over = code_sender.send(code);
+        handle.interrupt();
         tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
         line_editor::leave_key_mode();
         std::process::exit(i32::from(code));

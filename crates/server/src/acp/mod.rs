@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use rpc::{ConnectionLimits, LineTransport};
 
+use crate::state_warning;
 use crate::stop_signals::{self, ServerExit};
 use agent::TurnLimits;
 use config::OperationFault;
@@ -41,7 +42,9 @@ pub struct AcpSettings {
 /// Serves one editor on stdin and stdout, until the input ends or a signal arrives.
 pub async fn run(settings: AcpSettings) -> Result<ServerExit, OperationFault> {
     let signalled = stop_signals::wait_for_signal()?;
-    let server = Arc::new(AcpServer::new(settings, UserDirs::from_env()?));
+    let dirs = UserDirs::from_env()?;
+    state_warning::warn_if_unwritable(&dirs);
+    let server = Arc::new(AcpServer::new(settings, dirs));
     let host = Arc::clone(&server) as Arc<dyn rpc::RpcHost>;
     let serving = rpc::serve_connection(
         host,

@@ -22,6 +22,7 @@ use self::approval_socket::ApprovalSocket;
 use self::mcp_host::{HostEnvironment, McpHost};
 use self::pending_questions::PendingQuestions;
 use self::running_calls::RunningCalls;
+use crate::state_warning;
 use crate::stop_signals::{self, ServerExit};
 use crate::{access_token, listen_address};
 use config::OperationFault;
@@ -53,7 +54,9 @@ pub async fn run(settings: McpSettings) -> Result<ServerExit, OperationFault> {
     let mcp_host = Arc::new(McpHost::at_start_directory(environment)?);
     let stop = CancellationToken::new();
     let host = Arc::clone(&mcp_host) as Arc<dyn ToolHost>;
-    let socket = ApprovalSocket::open(&UserDirs::from_env()?, &settings.flags);
+    let dirs = UserDirs::from_env()?;
+    state_warning::warn_if_unwritable(&dirs);
+    let socket = ApprovalSocket::open(&dirs, &settings.flags);
     let serving = async {
         match endpoint {
             Some(endpoint) => serve_http(host, endpoint, stop.clone()).await.map_err(ServeFault::from),

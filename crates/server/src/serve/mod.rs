@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::metrics::MetricsEndpoint;
+use crate::state_warning;
 use crate::stop_signals::{self, ServerExit};
 use config::OperationFault;
 use config::UserDirs;
@@ -47,7 +48,9 @@ pub async fn run(settings: ServeSettings) -> Result<ServerExit, OperationFault> 
     let signalled = stop_signals::wait_for_signal()?;
     let ServeSettings { socket, websocket, token_env, metrics, allow_remote, flags } = settings;
     let endpoint = metrics.map(|address| MetricsEndpoint::bind(address, &allow_remote)).transpose()?;
-    let server = Arc::new(SessionServer::new(flags, UserDirs::from_env()?));
+    let dirs = UserDirs::from_env()?;
+    state_warning::warn_if_unwritable(&dirs);
+    let server = Arc::new(SessionServer::new(flags, dirs));
     let scrapes = serve_metrics(&server, endpoint);
     let serving = async {
         match (&socket, websocket) {

@@ -1,0 +1,45 @@
+//! Counts the refused calls of a run, for its exit status.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use runtime::{CallEvent, CallId, CallObserver, ToolErrorKind};
+
+/// Counts calls that a person, the policy or the sandbox refused, and all others.
+#[derive(Debug, Default)]
+pub(super) struct RefusalCounter {
+    refused: AtomicUsize,
+    others: AtomicUsize,
+}
+
+impl RefusalCounter {
+    /// Returns true if there were calls, and every one was refused.
+    pub(super) fn has_only_refusals(&self) -> bool {
+        self.refused.load(Relaxed) > 0 && self.others.load(Relaxed) == 0
+    }
+}
+
+impl CallObserver for RefusalCounter {
+    fn wants_output(&self) -> bool {
+        false
+    }
+
+    fn on_event(&self, _: &CallId, event: &CallEvent) {
+        let CallEvent::Finished { error, .. } = event else { return };
+        let is_refused = match error {
+            Some(ToolErrorKind::Forbidden | ToolErrorKind::Denied | ToolErrorKind::Blocked) => true,
+            Some(
+                ToolErrorKind::UnknownTool
+                | ToolErrorKind::BadArguments
+                | ToolErrorKind::TimedOut
+                | ToolErrorKind::Cancelled
+                | ToolErrorKind::Stopped
+                | ToolErrorKind::Io
+                | ToolErrorKind::Crashed
+                | ToolErrorKind::Fatal,
+            )
+            | None => false,
+        };
+        let counter = if is_refused { &self.refused } else { &self.others };
+        counter.fetch_add(1, Relaxed);
+    }
+}

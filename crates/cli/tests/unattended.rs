@@ -1,0 +1,131 @@
+//! Tests of unattended runs: exit statuses, an empty prompt, and a home that cannot be written.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests start real programs, and may unwrap"
+)]
+
+mod support;
+
+use std::fs;
+
+use support::{CommandRun, TestHome};
+use testkit::TestWorkspace;
+
+const CALL: &str = r#"{"type": "function_call", "name": "read_file", "arguments": {"path": "a.txt"}}"#;
+const REFUSED: &str =
+    r#"{"type": "function_call", "name": "exec_command", "arguments": {"cmd": "rm -rf src"}}"#;
+
+fn run_script(home: &TestHome, workspace: &TestWorkspace, items: &[&str]) -> CommandRun {
+    let script = home.path().join("script.jsonl");
+    fs::write(&script, format!("{{\"items\": [{}]}}\n", items.join(","))).unwrap();
+    home.run(&workspace.path(), &["run", "--json", "--script", script.to_str().unwrap(), "go"], "")
+}
+
+#[test]
+fn a_run_whose_calls_were_all_refused_says_so() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    workspace.write_file("a.txt", "one\n");
+    let all = run_script(&home, &workspace, &[REFUSED, REFUSED]);
+    assert_eq!(all.code, Some(4), "{}{}", all.out, all.err);
+    assert!(
+        all.err.contains("every call was refused; --sandbox, --approval and rules allow more"),
+        "{}",
+        all.err
+    );
+    let last = all.out.lines().last().unwrap();
+    assert!(last.contains(r#""why":"done""#), "{last}");
+    for items in [&[REFUSED, CALL][..], &[CALL], &[r#"{"type": "message", "text": "nothing to do"}"#]] {
+        let ran = run_script(&home, &workspace, items);
+        assert_eq!(ran.code, Some(0), "{items:?}: {}{}", ran.out, ran.err);
+        assert!(!ran.err.contains("every call"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_signal_decides_the_exit_status_and_ends_the_events() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::{Command, Stdio};
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let script = home.path().join("slow.jsonl");
+    fs::write(&script, r#"{"items": [{"type": "message", "text": "slow"}], "delay_ms": 600000}"#).unwrap();
+    for (signal, status) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+            .args(["run", "--json", "--script", script.to_str().unwrap(), "go"])
+            .current_dir(workspace.path())
+            .env_clear()
+            .env("HOME", home.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut events = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains(r#""type":"request""#) {
+            line.clear();
+            assert!(events.read_line(&mut line).unwrap() > 0, "no request was sent");
+        }
+        let sent = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+        let mut rest = String::new();
+        events.read_to_string(&mut rest).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(status), "{signal}");
+        let last = rest.lines().last().unwrap_or_default();
+        assert!(
+            last.contains(r#""type":"end""#) && last.contains(r#""why":"interrupted""#),
+            "{signal}: {rest}"
+        );
+    }
+}
+
+#[test]
+fn an_empty_prompt_is_refused() {
+    let home = TestHome::new();
+    for (prompt, stdin) in [("", ""), (" \n", ""), ("-", ""), ("-", "\n")] {
+        let ran = home.run(home.path(), &["run", "--model", "m", prompt], stdin);
+        assert_eq!(ran.code, Some(2), "{prompt:?} {stdin:?}");
+        assert!(ran.err.starts_with("error: the prompt is empty\n"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_home_that_cannot_be_written_is_reported_with_a_way_out() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    workspace.write_file("a.txt", "one\n");
+    // Root may write everywhere, but not below a file.
+    fs::write(home.path().join(".local"), "").unwrap();
+    let told = |args: &[&str], stdin: &str| {
+        let ran = home.run(&workspace.path(), args, stdin);
+        (ran.code, ran.err.replace(home.path().to_str().unwrap(), "~"))
+    };
+    let hint = "hint: set XDG_STATE_HOME or TOOLGATE_HOME to a directory that you can write";
+    let ran = run_script(&home, &workspace, &[CALL]);
+    assert!(ran.code == Some(1) && ran.err.contains(hint), "{}", ran.err);
+    let patch = "*** Begin Patch\n*** Add File: b.txt\n+b\n*** End Patch\n";
+    let (code, err) = told(&["patch", "-"], patch);
+    assert!(code == Some(2) && err.contains(hint), "{err}");
+    let (code, err) = told(&["mcp", "--http", "127.0.0.1:0"], "");
+    assert!(code == Some(2) && err.contains(&format!("{hint}, or use --token-env")), "{err}");
+    for server in ["mcp", "serve", "acp"] {
+        let (code, err) = told(&[server], "");
+        assert_eq!(code, Some(0), "{server}: {err}");
+        let warning = "warning: sessions cannot be recorded in `~/.local/state/toolgate/sessions`, so calls are refused: ";
+        assert!(err.contains(warning) && err.contains(hint), "{server}: {err}");
+    }
+    // Reading needs no state.
+    for args in [&["call", "read_file", "--json", r#"{"path": "a.txt"}"#][..], &["tools"], &["config"]] {
+        assert_eq!(told(args, ""), (Some(0), String::new()), "{args:?}");
+    }
+    let state = home.path().join("elsewhere");
+    let script = home.path().join("script.jsonl");
+    let ran = std::process::Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["run", "--script", script.to_str().unwrap(), "go"])
+        .current_dir(workspace.path())
+        .env_clear()
+        .env("HOME", home.path())
+        .env("XDG_STATE_HOME", &state)
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!(fs::read_dir(state.join("toolgate/sessions")).unwrap().count(), 1);
+}
