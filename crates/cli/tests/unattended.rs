@@ -78,6 +78,25 @@ fn a_signal_decides_the_exit_status_and_ends_the_events() {
     }
 }
 
+/// A sandbox inside another one cannot create namespaces, as in most containers.
+#[test]
+fn a_run_whose_commands_cannot_be_confined_says_so() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let command = r#"{"type": "function_call", "name": "exec_command", "arguments": {"cmd": "true"}}"#;
+    workspace.write_file("script.jsonl", format!("{{\"items\": [{command}]}}\n"));
+    let toolgate = env!("CARGO_BIN_EXE_toolgate");
+    let program = std::path::Path::new(toolgate).parent().unwrap().to_str().unwrap();
+    let outer = ["sandbox", "--read-root", program, "--env", "XDG_STATE_HOME=/tmp/state", "--", toolgate];
+    let run = |more: &[&str]| {
+        let inner = ["run", "--json", "--script", "script.jsonl", "go"];
+        home.run(&workspace.path(), &[&outer[..], &inner, more].concat(), "")
+    };
+    let refused = run(&[]);
+    assert_eq!(refused.code, Some(4), "{}{}", refused.out, refused.err);
+    let weaker = run(&["--require", "landlock"]);
+    assert_eq!(weaker.code, Some(0), "{}{}", weaker.out, weaker.err);
+}
+
 #[test]
 fn an_empty_prompt_is_refused() {
     let home = TestHome::new();

@@ -311,17 +311,23 @@ async fn run_until_signal(
     signals: impl Future<Output = u8>,
     is_in_turn: watch::Receiver<bool>,
 ) -> (Result<ReplEnd, OperationFault>, Option<&'static str>) {
-    tokio::pin!(turns);
+    tokio::pin!(turns, signals);
+    let stopped = |code: u8| (Ok(ReplEnd::Exit(ExitCode::from(code))), Some("stopped"));
     tokio::select! {
         biased;
-        code = signals => {
+        code = &mut signals => {
             tokio::select! {
                 _ = &mut turns => {}
                 () = wait_for_turn_end(is_in_turn) => {}
             }
-            (Ok(ReplEnd::Exit(ExitCode::from(code))), Some("stopped"))
+            stopped(code)
         }
-        ended = &mut turns => (ended, None),
+        // A signal may have come while the turn was polled, and ended it.
+        ended = &mut turns => tokio::select! {
+            biased;
+            code = &mut signals => stopped(code),
+            () = std::future::ready(()) => (ended, None),
+        },
     }
 }
 

@@ -1,14 +1,16 @@
 //! Counts the refused calls of a run, for its exit status.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use runtime::{CallEvent, CallId, CallObserver, ToolErrorKind};
+use runtime::{CallEvent, CallId, CallObserver, ToolErrorKind, ToolNotice};
 
 /// Counts calls that a person, the policy or the sandbox refused, and all others.
 #[derive(Debug, Default)]
 pub(super) struct RefusalCounter {
     refused: AtomicUsize,
     others: AtomicUsize,
+    /// Set if this machine cannot confine commands as the policy requires.
+    are_commands_refused: AtomicBool,
 }
 
 impl RefusalCounter {
@@ -24,8 +26,13 @@ impl CallObserver for RefusalCounter {
     }
 
     fn on_event(&self, _: &CallId, event: &CallEvent) {
+        if let CallEvent::Notice(ToolNotice::WeakerSandbox { refused: true, .. }) = event {
+            self.are_commands_refused.store(true, Relaxed);
+        }
         let CallEvent::Finished { error, .. } = event else { return };
         let is_refused = match error {
+            // A command that cannot be confined is an error of the machine.
+            Some(ToolErrorKind::Io) if self.are_commands_refused.load(Relaxed) => true,
             Some(ToolErrorKind::Forbidden | ToolErrorKind::Denied | ToolErrorKind::Blocked) => true,
             Some(
                 ToolErrorKind::UnknownTool

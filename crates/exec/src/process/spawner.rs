@@ -315,7 +315,11 @@ impl SpawnerLink {
         command.arg0(spawner_entry::SPAWNER_NAME).env_clear().current_dir("/");
         command.args(open_files.map(|limit| limit.to_string()));
         command.stdin(OwnedFd::from(theirs)).stdout(std::process::Stdio::null());
-        let process = command.stderr(std::process::Stdio::null()).spawn()?;
+        let process =
+            command.stderr(std::process::Stdio::null()).spawn().map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => io::Error::new(error.kind(), "/proc is not mounted"),
+                _ => error,
+            })?;
         Ok(Self { socket: ours, process: Some(process) })
     }
 }

@@ -11,6 +11,7 @@ use runtime::{BuildFault, CommandSandbox, Tier};
 use serde_json::{Value, json};
 
 use crate::args::DoctorArgs;
+use crate::exit_status::UNCONFINED;
 use checks::{CheckResult, MachineCheck};
 use config::OperationFault;
 use session::hints;
@@ -42,7 +43,12 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, OperationFault> {
             tiers.iter().take(if args.verbose { usize::MAX } else { 2 }).try_for_each(print_tier)?;
         }
     }
-    Ok(if full { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let works = tiers.iter().any(|tier| tier.outcome.is_ok());
+    Ok(match (full, works) {
+        (true, _) => ExitCode::SUCCESS,
+        (false, true) => ExitCode::FAILURE,
+        (false, false) => ExitCode::from(UNCONFINED),
+    })
 }
 
 /// Returns the verdict: what holds, what does not, and the one command that fixes it.
