@@ -23,6 +23,14 @@ bless:
 story NAME:
     cargo run --quiet --package toolgate-cli -- pipe --wire {{parent_directory(NAME)}} --cwd crates/cli/tests/workspace < crates/cli/tests/stories/{{NAME}}.jsonl
 
+# Build everything that people can install into target/dist: .deb, wheel, npm package, tarball, checksums.
+dist:
+    scripts/dist
+
+# Install what `just dist` built into clean Debian roots, and use it there. Needs root.
+test-packages:
+    scripts/test-packages
+
 # Measure Toolgate and its peers, and print the table of docs/benchmarks.md.
 bench:
     scripts/bench

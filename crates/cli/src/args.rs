@@ -88,6 +88,8 @@ pub(crate) enum CliCommand {
     Config(ConfigArgs),
     ScriptServer(ScriptServerArgs),
     Completions(CompletionsArgs),
+    #[command(hide = true)]
+    Man(ManArgs),
 }
 
 /// Make one tool call and print its answer
@@ -460,4 +462,14 @@ Examples:
   toolgate completions fish | source        # in ~/.config/fish/config.fish")]
 pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
+}
+
+/// Write the manual pages of this program into a directory
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate man ~/.local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// The directory, made if it is missing
+    pub(crate) directory: PathBuf,
 }

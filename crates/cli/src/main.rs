@@ -48,6 +48,7 @@ fn main() -> ExitCode {
         CliCommand::Replay(args) => commands::replay::run(&args),
         CliCommand::ScriptServer(args) => commands::script_server::run(&args),
         CliCommand::Completions(args) => commands::completions::run(&args),
+        CliCommand::Man(args) => commands::man::run(&args),
     };
     match done {
         Ok(code) => code,

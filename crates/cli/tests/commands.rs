@@ -337,6 +337,25 @@ fn text_from_outside_is_passed_on_as_it_is_without_a_terminal() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "reads the pages")]
+fn manual_pages_for_every_command_that_help_lists() {
+    let shell = CommandFixture::new();
+    let directory = shell.home.path().join("share/man1");
+    let ran = shell.run(&["man", directory.to_str().unwrap()]);
+    assert_eq!((ran.code, &*ran.out, &*ran.err), (Some(0), "", ""));
+    let page = |name: &str| std::fs::read_to_string(directory.join(name)).unwrap();
+    assert!(page("toolgate.1").contains("toolgate\\-sandbox(1)"));
+    assert!(page("toolgate-sandbox.1").contains("toolgate sandbox \\-\\- cargo test"));
+    assert!(page("toolgate-mcp-add.1").contains(".SH OPTIONS"));
+    let help = shell.run(&["--help"]).out;
+    let commands = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
+    let commands = commands.lines().filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
+    for command in commands.filter(|command| *command != "help") {
+        assert!(directory.join(format!("toolgate-{command}.1")).is_file(), "{command}");
+    }
+}
+
+#[test]
 fn pipe_prints_events_and_stats() {
     let shell = CommandFixture::new();
     let call = r#"{"type": "function_call", "call_id": "p", "name": "update_plan", "arguments": "{\"steps\": [{\"description\": \"x\", \"status\": \"pending\"}]}"}"#;

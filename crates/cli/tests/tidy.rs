@@ -367,3 +367,19 @@ fn the_readme_names_the_command_that_ci_runs() {
     assert!(read(".ci/run").contains("exec scripts/check"));
     assert!(read("README.md").contains("\nscripts/check\n"));
 }
+
+#[test]
+fn every_package_has_the_version_of_the_workspace() {
+    let version = env!("CARGO_PKG_VERSION");
+    let line = |text: &str, line: &str| text.lines().filter(|found| found.trim() == line).count();
+    assert_eq!(line(&read("clients/python/pyproject.toml"), &format!("version = \"{version}\"")), 1);
+    let json = format!("\"version\": \"{version}\",");
+    assert_eq!(line(&read("clients/node/package.json"), &json), 1);
+    // The lock file has it for the file and for the package; dependencies may happen to have it too.
+    assert!(line(&read("clients/node/package-lock.json"), &json) >= 2);
+    let manifest = read("Cargo.toml");
+    let ours =
+        manifest.lines().filter(|line| line.contains("package = \"toolgate-") && line.contains("version"));
+    let other: Vec<String> = ours.filter(|line| !line.contains(version)).map(str::to_owned).collect();
+    none("crates that are depended on in another version", &other);
+}

@@ -10,6 +10,7 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod log;
 mod log_prune;
+pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod mcp_servers;
 pub(crate) mod patch;

@@ -14,6 +14,8 @@ use config::OperationFault;
 
 /// The file of the profile.
 const PROFILE_FILE: &str = "/etc/apparmor.d/toolgate";
+/// The profile. The Debian package has the file too, for `/usr/bin/toolgate`.
+const PROFILE_TEMPLATE: &str = include_str!("apparmor-profile");
 /// The interface that a running AppArmor has.
 const APPARMOR_INTERFACE: &str = "/sys/kernel/security/apparmor";
 
@@ -51,17 +53,7 @@ fn render_profile(program: &Path) -> Result<String, OperationFault> {
     let path = program.to_str().filter(|path| path.chars().all(is_plain)).ok_or_else(|| {
         OperationFault::usage(format!("an AppArmor profile cannot name `{}`", program.display()))
     })?;
-    Ok(format!(
-        "# Lets Toolgate create the user namespaces of its sandbox. Written by `toolgate doctor --fix`.\n\
-         abi <abi/4.0>,\n\
-         include <tunables/global>\n\
-         \n\
-         profile toolgate {path} flags=(unconfined) {{\n  \
-           userns,\n\
-         \n  \
-           include if exists <local/toolgate>\n\
-         }}\n"
-    ))
+    Ok(PROFILE_TEMPLATE.replace("@PROGRAM@", path))
 }
 
 /// Returns true for characters without a meaning in AppArmor's patterns.
@@ -112,7 +104,7 @@ mod tests {
     #[test]
     fn the_profile_names_this_program_only() {
         insta::assert_snapshot!(render_profile(Path::new("/usr/bin/toolgate")).unwrap(), @r"
-        # Lets Toolgate create the user namespaces of its sandbox. Written by `toolgate doctor --fix`.
+        # Lets Toolgate create the user namespaces of its sandbox. `toolgate doctor --fix` and the Debian package install it.
         abi <abi/4.0>,
         include <tunables/global>
 
