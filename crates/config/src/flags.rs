@@ -11,20 +11,20 @@ use crate::{ApprovalMode, ConfinementTier, NetworkMode, SandboxMode};
 #[derive(Debug, Clone, Default, Args)]
 pub struct WorkspaceArgs {
     /// Work in this directory instead of the current one; tools may read below it
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Permissions")]
     pub cwd: Option<PathBuf>,
     /// Let tools read below this directory too (repeatable)
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, help_heading = "Permissions", value_name = "DIR")]
     pub read_root: Vec<PathBuf>,
     /// Set the sandbox mode of tools (default: read-only; `toolgate sandbox`: workspace-write)
-    #[arg(long, visible_alias = "mode", value_enum, value_name = "MODE")]
+    #[arg(long, help_heading = "Permissions", visible_alias = "mode", value_enum, value_name = "MODE")]
     pub sandbox: Option<SandboxMode>,
     /// Ask for your approval in these cases (default: on-request)
-    #[arg(long, value_enum, value_name = "WHEN")]
+    #[arg(long, help_heading = "Permissions", value_enum, value_name = "WHEN")]
     pub approval: Option<ApprovalMode>,
     /// Name of the model that makes the calls, e.g. `claude-opus-4`; it gets the tools that it
     /// supports
-    #[arg(long)]
+    #[arg(long, help_heading = "Model")]
     pub model: Option<String>,
     /// Confinement of commands.
     #[command(flatten)]
@@ -33,7 +33,7 @@ pub struct WorkspaceArgs {
 
 /// Confinement of commands.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Confinement")]
+#[command(next_help_heading = "Permissions")]
 pub struct ConfinementArgs {
     /// Let commands write below this directory too (repeatable)
     #[arg(long, value_name = "DIR")]

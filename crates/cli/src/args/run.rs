@@ -40,8 +40,6 @@ pub(crate) struct RunArgs {
     /// no more rights
     #[arg(long)]
     pub(crate) agents: bool,
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
     /// Add this image to the prompt (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Vec<PathBuf>,
@@ -51,11 +49,14 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) place: WorkspaceArgs,
     #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
     pub(crate) budget: BudgetArgs,
 }
 
 /// Endpoint and limits of the model.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Model")]
 pub(crate) struct ModelArgs {
     /// API of the model (default: anthropic if its name begins with `claude`, otherwise responses)
     #[arg(long, value_enum)]
@@ -71,7 +72,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "base_url")]
     pub(crate) script: Option<PathBuf>,
     /// Stop a turn after N requests to the model (default: 500)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", help_heading = "Budget", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
     /// Context length of the model (default: 200000); a longer conversation is shortened
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1000..))]
