@@ -356,6 +356,18 @@ fn manual_pages_for_every_command_that_help_lists() {
 }
 
 #[test]
+fn a_refused_host_is_named_with_the_flag_that_allows_it() {
+    let shell = CommandFixture::new();
+    let ran = shell.run(&["sandbox", "--", "getent", "ahosts", "nosuch.example"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    let hint = "the sandbox refused a connection to `nosuch.example`; `--host nosuch.example` allows it";
+    assert_eq!(ran.err, format!("hint: {hint}\n"));
+    let allowed =
+        shell.run(&["sandbox", "--host", "nosuch.example", "--", "getent", "ahosts", "nosuch.example"]);
+    assert!(!allowed.err.contains("refused"), "{}", allowed.err);
+}
+
+#[test]
 fn pipe_prints_events_and_stats() {
     let shell = CommandFixture::new();
     let call = r#"{"type": "function_call", "call_id": "p", "name": "update_plan", "arguments": "{\"steps\": [{\"description\": \"x\", \"status\": \"pending\"}]}"}"#;

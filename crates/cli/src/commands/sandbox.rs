@@ -79,6 +79,10 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, OperationFault> {
                 // Without the message, the exit status 137 would be the only information.
                 Denial::Ended { .. } => terminal::print_error(&hints::explain(&denial)),
                 _ if explain => terminal::print_hint(&format!("refused: {}", hints::explain(&denial))),
+                // The command itself says only that a name was not found.
+                Denial::MayNotConnect { target, .. } => terminal::print_hint(&format!(
+                    "the sandbox refused a connection to `{target}`; `--host {target}` allows it"
+                )),
                 _ => {}
             }
         }
