@@ -33,6 +33,13 @@ pub(crate) fn report_fault(fault: &OperationFault) -> ExitCode {
     ExitCode::from(status)
 }
 
+/// Returns the exit status of work that ended with `code`, or that of an error if output was lost.
+pub(crate) fn of_output(code: ExitCode) -> ExitCode {
+    let Some(error) = terminal::output_fault() else { return code };
+    terminal::print_error(&format!("the output could not be written: {error}"));
+    ExitCode::from(FAILED)
+}
+
 /// Returns the exit status for the end of a server.
 pub(crate) fn of_server(end: ServerExit) -> ExitCode {
     match end {

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         CliCommand::Man(args) => commands::man::run(&args),
     };
     match done {
-        Ok(code) => code,
+        Ok(code) => exit_status::of_output(code),
         Err(fault) => exit_status::report_fault(&fault),
     }
 }

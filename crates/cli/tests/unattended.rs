@@ -83,7 +83,9 @@ fn a_signal_decides_the_exit_status_and_ends_the_events() {
 fn a_run_whose_commands_cannot_be_confined_says_so() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let command = r#"{"type": "function_call", "name": "exec_command", "arguments": {"cmd": "true"}}"#;
-    workspace.write_file("script.jsonl", format!("{{\"items\": [{command}]}}\n"));
+    workspace.write_file("a.txt", "one\n");
+    // A file tool works, and does not hide that commands do not.
+    workspace.write_file("script.jsonl", format!("{{\"items\": [{CALL}, {command}]}}\n"));
     let toolgate = env!("CARGO_BIN_EXE_toolgate");
     let program = std::path::Path::new(toolgate).parent().unwrap().to_str().unwrap();
     let outer = ["sandbox", "--read-root", program, "--env", "XDG_STATE_HOME=/tmp/state", "--", toolgate];
@@ -93,8 +95,29 @@ fn a_run_whose_commands_cannot_be_confined_says_so() {
     };
     let refused = run(&[]);
     assert_eq!(refused.code, Some(4), "{}{}", refused.out, refused.err);
+    assert!(refused.err.contains("hint: no command could be confined"), "{}", refused.err);
     let weaker = run(&["--require", "landlock"]);
     assert_eq!(weaker.code, Some(0), "{}{}", weaker.out, weaker.err);
+}
+
+#[test]
+fn output_that_is_lost_is_an_error() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    workspace.write_file("script.jsonl", r#"{"items": [{"type": "message", "text": "hello"}]}"#);
+    for format in [&["--json"][..], &[]] {
+        let ran = std::process::Command::new(env!("CARGO_BIN_EXE_toolgate"))
+            .args([&["run"], format, &["--script", "script.jsonl", "go"]].concat())
+            .current_dir(workspace.path())
+            .env_clear()
+            .env("HOME", home.path())
+            .stdin(std::process::Stdio::null())
+            .stdout(fs::File::options().write(true).open("/dev/full").unwrap())
+            .output()
+            .unwrap();
+        let err = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(1), "{format:?}: {err}");
+        assert!(err.contains("error: the output could not be written: No space left"), "{format:?}: {err}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod markdown;
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,23 @@ const HINT: Style = AnsiColor::Cyan.on_default();
 pub const NAME: Style = AnsiColor::Green.on_default().bold();
 /// The style of secondary text.
 pub const FAINT: Style = Style::new().dimmed();
+
+/// The first error that lost output.
+static OUTPUT_FAULT: OnceLock<String> = OnceLock::new();
+
+/// Notes an error of writing to stdout, for the exit status. A reader that has left loses nothing that it wants.
+pub fn note_output_error(written: io::Result<()>) {
+    if let Err(error) = written
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        let _first = OUTPUT_FAULT.set(error.to_string());
+    }
+}
+
+/// Returns the error that lost output; `None` if everything was written.
+pub fn output_fault() -> Option<&'static str> {
+    OUTPUT_FAULT.get().map(String::as_str)
+}
 
 /// Prints foreign text with a final newline; escapes it if stdout is a terminal.
 pub fn print_text(text: &str) -> io::Result<()> {

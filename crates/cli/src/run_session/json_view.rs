@@ -13,8 +13,8 @@ pub(super) struct JsonLines;
 impl JsonLines {
     fn print_line(mut value: Value) {
         value["at"] = json!(journal::current_timestamp());
-        // A reader that has left does not stop the work or its journal.
-        let _nobody_reads = terminal::print_text(&value.to_string());
+        // Lost output does not stop the work or its journal.
+        terminal::note_output_error(terminal::print_text(&value.to_string()));
     }
 }
 

@@ -14,9 +14,13 @@ pub(super) struct RefusalCounter {
 }
 
 impl RefusalCounter {
-    /// Returns true if there were calls, and every one was refused.
-    pub(super) fn has_only_refusals(&self) -> bool {
-        self.refused.load(Relaxed) > 0 && self.others.load(Relaxed) == 0
+    /// Returns the reason for which a run that is done has not done its work; `None` if a call was not refused.
+    pub(super) fn reason(&self) -> Option<&'static str> {
+        if self.are_commands_refused.load(Relaxed) {
+            return Some("no command could be confined, so none was run; `toolgate doctor` shows the fix");
+        }
+        (self.refused.load(Relaxed) > 0 && self.others.load(Relaxed) == 0)
+            .then_some("every call was refused; --sandbox, --approval and rules allow more")
     }
 }
 

@@ -21,7 +21,7 @@ use config::UserDirs;
 
 /// The exit status after the maximum number of requests, or at the end of the budget.
 const OUT_OF_BUDGET_STATUS: u8 = 3;
-/// The exit status if the model is done and every call was refused.
+/// The exit status if the model is done and every call was refused, or no command could be confined.
 const ALL_REFUSED_STATUS: u8 = 4;
 /// Interval of the view's ticks.
 const TICK_INTERVAL: Duration = Duration::from_millis(100);
@@ -136,11 +136,10 @@ impl ReplSession<'_> {
 
 fn exit_code(ended: &TurnEnd, refusals: &RefusalCounter) -> ExitCode {
     match ended {
-        TurnEnd::Done if refusals.has_only_refusals() => {
-            terminal::print_hint("every call was refused; --sandbox, --approval and rules allow more");
+        TurnEnd::Done => refusals.reason().map_or(ExitCode::SUCCESS, |reason| {
+            terminal::print_hint(reason);
             ExitCode::from(ALL_REFUSED_STATUS)
-        }
-        TurnEnd::Done => ExitCode::SUCCESS,
+        }),
         TurnEnd::CutShort { .. } => ExitCode::FAILURE,
         TurnEnd::Interrupted => ExitCode::from(INTERRUPTED),
         TurnEnd::OutOfRounds | TurnEnd::OutOfBudget { .. } => ExitCode::from(OUT_OF_BUDGET_STATUS),

@@ -258,19 +258,20 @@ fn text_width() -> usize {
 /// Writes the model's text to a program that reads standard output.
 fn write_as_is(text: &str) {
     let mut out = std::io::stdout().lock();
-    let _nobody_reads = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    terminal::note_output_error(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
 }
 
 /// Writes rendered text to a terminal, without styles if colours are off.
 fn write_rendered(text: &str) {
     let mut out = anstream::stdout().lock();
-    let _nobody_reads = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    terminal::note_output_error(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
 }
 
-/// Truncates a line to 160 characters.
+/// Truncates a line to 160 characters, at a word if there is one.
 fn truncate_line(line: &str) -> String {
-    let line: String = line.chars().take(160).collect();
-    to_one_line(&line)
+    let Some((end, _)) = line.char_indices().nth(160) else { return to_one_line(line) };
+    let kept = line[..end].rsplit_once(' ').map_or(&line[..end], |(words, _)| words);
+    format!("{} …", to_one_line(kept))
 }
 
 impl SessionView for TerminalView {

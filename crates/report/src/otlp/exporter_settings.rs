@@ -19,8 +19,9 @@ impl ExporterSettings {
     pub(crate) fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Self {
         let value = |name: &str| variable(name).map(|value| value.trim().to_owned()).unwrap_or_default();
         let service = value("OTEL_SERVICE_NAME");
+        let is_disabled = value("OTEL_SDK_DISABLED").eq_ignore_ascii_case("true");
         Self {
-            endpoint: value("OTEL_EXPORTER_OTLP_ENDPOINT"),
+            endpoint: if is_disabled { String::new() } else { value("OTEL_EXPORTER_OTLP_ENDPOINT") },
             headers: parse_headers(&value("OTEL_EXPORTER_OTLP_HEADERS")),
             service: if service.is_empty() { DEFAULT_SERVICE.to_owned() } else { service },
         }
@@ -72,6 +73,8 @@ mod tests {
             ExporterSettings { endpoint: String::new(), headers: Vec::new(), service: "toolgate".to_owned() };
         assert_eq!(of(&[]), nothing);
         assert_eq!(of(&[("OTEL_EXPORTER_OTLP_ENDPOINT", " "), ("OTEL_SERVICE_NAME", "")]), nothing);
+        let disabled = [("OTEL_EXPORTER_OTLP_ENDPOINT", "http://[::1]:4318"), ("OTEL_SDK_DISABLED", "true")];
+        assert_eq!(of(&disabled), nothing);
         let all = of(&[
             ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://[::1]:4318"),
             ("OTEL_EXPORTER_OTLP_HEADERS", "api-key=a=b, Authorization=Bearer%20x%2,odd,,é=%C3%A9"),
