@@ -67,7 +67,7 @@ impl Scratch {
             match mkdir(&path, Mode::RWXU) {
                 Ok(()) => {}
                 Err(Errno::EXIST) => continue,
-                Err(errno) => return Err(errno.into()),
+                Err(errno) => return Err(describe_base_fault(&path, &errno.into())),
             }
             let lock = open_directory(&path)?;
             flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
@@ -299,16 +299,13 @@ fn append(notes: &Path, bytes: &[u8]) -> rustix::io::Result<()> {
 /// first. Then a name with a random suffix is used, and found again by its prefix.
 fn find_or_create_base() -> io::Result<PathBuf> {
     let temporary = std::env::temp_dir();
-    let fault = |path: &Path, error: &io::Error| {
-        let why = format!("`{}`: {error}; set TMPDIR to a directory that you may write to", path.display());
-        io::Error::new(error.kind(), why)
-    };
-    let above = super::super::fs::canonicalize(&temporary).map_err(|error| fault(&temporary, &error))?;
+    let above = super::super::fs::canonicalize(&temporary)
+        .map_err(|error| describe_base_fault(&temporary, &error))?;
     let known = above.join(base_name());
     match mkdir(&known, Mode::RWXU) {
         Ok(()) | Err(Errno::EXIST) if is_usable_base(&known) => return Ok(known),
         Ok(()) | Err(Errno::EXIST) => {}
-        Err(errno) => return Err(fault(&known, &errno.into())),
+        Err(errno) => return Err(describe_base_fault(&known, &errno.into())),
     }
     if let Some(found) = find_suffixed_base(&above) {
         return Ok(found);
@@ -319,10 +316,16 @@ fn find_or_create_base() -> io::Result<PathBuf> {
         match mkdir(&path, Mode::RWXU) {
             Ok(()) => return Ok(path),
             Err(Errno::EXIST) => {}
-            Err(errno) => return Err(fault(&path, &errno.into())),
+            Err(errno) => return Err(describe_base_fault(&path, &errno.into())),
         }
     }
-    Err(fault(&known, &io::ErrorKind::AlreadyExists.into()))
+    Err(describe_base_fault(&known, &io::ErrorKind::AlreadyExists.into()))
+}
+
+/// Adds the path to an error, and the variable that names another place.
+fn describe_base_fault(path: &Path, error: &io::Error) -> io::Error {
+    let why = format!("`{}`: {error}; set TMPDIR to a directory that you may write to", path.display());
+    io::Error::new(error.kind(), why)
 }
 
 /// Returns the fixed name of this user's directory.

@@ -86,18 +86,27 @@ fn check_state(state: Option<&Path>) -> CheckResult {
     let Some(state) = state else {
         return CheckResult::Missing("no directory for sessions: set HOME or TOOLGATE_HOME".to_owned());
     };
-    match private_files::PrivateDir::open_or_create(state) {
-        Ok(_) => {
-            let sessions = std::fs::read_dir(state.join("sessions"));
-            let count = sessions.into_iter().flatten().take(MAX_COUNTED_SESSIONS).flatten();
+    let missing = |path: &Path, fault: &dyn std::fmt::Display| {
+        let hint = "XDG_STATE_HOME or TOOLGATE_HOME names another directory";
+        CheckResult::Missing(format!("{}: {fault}; {hint}", path.display()))
+    };
+    let sessions = state.join("sessions");
+    let writable =
+        |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).map_err(std::io::Error::from);
+    match private_files::PrivateDir::open_or_create(state).and_then(|_| writable(state)) {
+        Ok(()) => {
+            if sessions.exists()
+                && let Err(fault) = writable(&sessions)
+            {
+                return missing(&sessions, &fault);
+            }
+            let count =
+                std::fs::read_dir(&sessions).into_iter().flatten().take(MAX_COUNTED_SESSIONS).flatten();
             let count =
                 count.filter(|entry| entry.path().extension().is_some_and(|end| end == "jsonl")).count();
             CheckResult::Good(format!("{} ({count} sessions)", state.display()))
         }
-        Err(fault) => CheckResult::Missing(format!(
-            "{}: {fault}; XDG_STATE_HOME or TOOLGATE_HOME names another directory",
-            state.display()
-        )),
+        Err(fault) => missing(state, &fault),
     }
 }
 
