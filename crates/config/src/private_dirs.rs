@@ -1,4 +1,4 @@
-//! The paths of the user's private files: tokens and approval sockets.
+//! The paths of the user's private files: tokens, approval sockets and records.
 
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,13 @@ pub fn is_own_socket(path: &Path) -> bool {
 /// Returns the directory of the servers' tokens.
 pub fn token_dir(dirs: &UserDirs) -> Option<PathBuf> {
     Some(dirs.state.as_ref()?.join("mcp"))
+}
+
+/// Returns the directories of the user's records: journals, earlier prompts and the diffs of turns. Kept outputs are not
+/// among them, because an answer names their files.
+pub fn record_dirs(dirs: &UserDirs) -> Vec<PathBuf> {
+    let in_state = ["prompts", "turns"].map(|name| Some(dirs.state.as_ref()?.join(name)));
+    in_state.into_iter().chain([dirs.sessions.clone()]).flatten().collect()
 }
 
 /// Returns all directories in which running servers may listen for approvals.

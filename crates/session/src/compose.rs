@@ -151,8 +151,10 @@ fn with_file_access(
     for pattern in &config.files.deny_read {
         builder = builder.deny_read(&pattern.value);
     }
-    // A program that reads a server's token, or connects to its approval socket, could approve its own calls.
-    for own in private_dirs::token_dir(dirs).into_iter().chain(private_dirs::approval_socket_dirs(dirs)) {
+    // A program that reads a server's token, or connects to its approval socket, could approve its own calls. Records
+    // hold what was said and read in other directories.
+    let tokens = private_dirs::token_dir(dirs).into_iter();
+    for own in tokens.chain(private_dirs::approval_socket_dirs(dirs)).chain(private_dirs::record_dirs(dirs)) {
         // `components()` removes `//` and `.`, which a pattern cannot contain.
         builder = builder.deny_read(RulePath::Absolute(own.components().collect()).deny_read_pattern());
     }

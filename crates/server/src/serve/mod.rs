@@ -17,6 +17,7 @@ mod turn_runner;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::metrics::MetricsEndpoint;
 use crate::state_warning;
@@ -25,6 +26,9 @@ use config::OperationFault;
 use config::UserDirs;
 use config::flags::WorkspaceArgs;
 use session_server::SessionServer;
+
+/// Time in which connections write the last answers. The clients are on this machine.
+const LAST_ANSWERS_TIME: Duration = Duration::from_millis(100);
 
 /// The settings of the server.
 #[derive(Debug)]
@@ -61,13 +65,26 @@ pub async fn run(settings: ServeSettings) -> Result<ServerExit, OperationFault> 
             (None, None) => transports::serve_stdio(&server).await,
         }
     };
-    let ended = tokio::select! {
-        served = serving => served.map(|()| ServerExit::InputEnded),
-        exit = signalled => Ok(exit),
-        () = scrapes => Ok(ServerExit::InputEnded),
+    tokio::pin!(serving);
+    let exit = tokio::select! {
+        served = &mut serving => {
+            server.close().await;
+            return served.map(|()| ServerExit::InputEnded);
+        }
+        exit = signalled => exit,
+        () = scrapes => ServerExit::InputEnded,
     };
-    server.close().await;
-    ended
+    // Connections go on until the sessions are closed, so that clients read the answers of calls that were running.
+    let closing = async {
+        server.close().await;
+        tokio::time::sleep(LAST_ANSWERS_TIME).await;
+    };
+    tokio::pin!(closing);
+    tokio::select! {
+        () = &mut closing => {}
+        _ = &mut serving => closing.await,
+    }
+    Ok(exit)
 }
 
 /// Serves the metrics of `server`, if there is an endpoint for them. Never returns.

@@ -16,6 +16,8 @@ use terminal::{FAINT, NAME};
 /// case.
 const MAX_LISTED_COMMANDS: usize = 20;
 
+/// Lines of the screen below a question: the line of the answer, and the status lines of a run.
+const ANSWER_LINES: usize = 3;
 /// Lines of a command that a form shows before its reasons.
 const MAX_LEADING_LINES: usize = 5;
 
@@ -38,9 +40,11 @@ pub struct ScreenSize {
 /// Renders `question` in full, with the keys of its answers.
 pub fn render_question(question: &ApprovalQuestion, size: ScreenSize, scope: PromptScope) -> String {
     let mut text_box = render_body(question, size.width);
-    render_warnings(&mut text_box, question, size);
-    for (key, label) in approval_choices(question).into_iter().filter_map(|choice| choice.terminal_key(scope))
-    {
+    let choices: Vec<(char, &str)> =
+        approval_choices(question).into_iter().filter_map(|choice| choice.terminal_key(scope)).collect();
+    let height = size.height.saturating_sub(choices.len() + ANSWER_LINES);
+    render_warnings(&mut text_box, question, height);
+    for (key, label) in choices {
         text_box.push_field(&key.to_string(), &[label.to_owned()], PLAIN);
     }
     text_box.to_text()
@@ -75,7 +79,7 @@ pub fn render_plain(question: &ApprovalQuestion, width: usize) -> String {
         text_box.append(&effects);
     }
     text_box.push_blank();
-    render_warnings(&mut text_box, question, ScreenSize { width, height: usize::MAX });
+    render_warnings(&mut text_box, question, usize::MAX);
     anstream::adapter::strip_str(&text_box.to_text()).to_string()
 }
 
@@ -339,15 +343,15 @@ fn render_limits(text_box: &mut TextBox, question: &ApprovalQuestion) {
     text_box.push_field("yes gives", &grants, DANGER);
 }
 
-/// Adds warnings about the question itself: escaped characters and length.
-fn render_warnings(text_box: &mut TextBox, question: &ApprovalQuestion, size: ScreenSize) {
+/// Adds warnings about the question itself: escaped characters, and more lines than the screen has for it.
+fn render_warnings(text_box: &mut TextBox, question: &ApprovalQuestion, screen_lines: usize) {
     let height = text_box.height();
     if text_box.has_escapes() || has_invisible_chars(question) {
         text_box
             .push_line("Beware: it holds characters that do not show; they are written as \\u{…}.", DANGER);
         text_box.push_blank();
     }
-    if height.saturating_add(10) > size.height {
+    if height > screen_lines {
         text_box.push_line(
             &format!("The question is {height} lines long: scroll up to see where it begins."),
             FAINT,

@@ -139,7 +139,7 @@ impl ModelErrorCode {
         let variable = dialect.api_key_variable();
         match self {
             Self::Key => {
-                format!("; set `{variable}`, or the variable that the configuration names, to a valid key")
+                format!("; set `{variable}` to a valid key")
             }
             Self::Forbidden => format!("; use a key with more rights in `{variable}`, or another model"),
             Self::NotFound => {

@@ -44,8 +44,8 @@ fn errors_a_person_must_fix_are_not_retried() {
         refused(Dialect::Chat, 302, None, ""),
     ];
     assert_snapshot!(told.join("\n"), @r#"
-    Key Never the model API does not know the key (401, invalid_api_key): Incorrect API key provided: [key]. You can find your API key at https://platform.openai.com/account/api-keys; set `OPENAI_API_KEY`, or the variable that the configuration names, to a valid key
-    Key Never the model API does not know the key (401, authentication_error): invalid x-api-key; set `ANTHROPIC_API_KEY`, or the variable that the configuration names, to a valid key
+    Key Never the model API does not know the key (401, invalid_api_key): Incorrect API key provided: [key]. You can find your API key at https://platform.openai.com/account/api-keys; set `OPENAI_API_KEY` to a valid key
+    Key Never the model API does not know the key (401, authentication_error): invalid x-api-key; set `ANTHROPIC_API_KEY` to a valid key
     NotFound Never the model API does not know the model or the address (404, invalid_request_error): model 'x' not found; check the model's name and the base URL, to which `/chat/completions` is added
     Quota Never the account of the model API has nothing left to spend (429, insufficient_quota): You exceeded your current quota; check the plan and the billing of the account
     BadRequest Never the model API does not take the request (400): Field required
