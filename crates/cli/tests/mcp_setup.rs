@@ -270,6 +270,20 @@ fn a_setup_is_written_once_and_taken_back_completely() {
 }
 
 #[test]
+fn undo_keeps_what_the_agent_wrote_since() {
+    let world = SetupFixture::new();
+    let config = world.home.path().join(".codex/config.toml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    fs::write(&config, "model = \"m\"\n").unwrap();
+    world.set_up(&["codex", "--yes"]);
+    let text = fs::read_to_string(&config).unwrap();
+    // As a session of Codex leaves it.
+    fs::write(&config, format!("{text}\n[tui]\nseen = 3\n")).unwrap();
+    world.set_up(&["codex", "--undo", "--yes"]);
+    assert_eq!(fs::read_to_string(&config).unwrap(), "model = \"m\"\n\n[tui]\nseen = 3\n");
+}
+
+#[test]
 fn undo_concerns_only_this_project() {
     let world = SetupFixture::new();
     let other = tempfile::tempdir().unwrap();

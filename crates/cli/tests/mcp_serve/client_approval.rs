@@ -55,7 +55,7 @@ fn truncated_form_cannot_be_approved() {
         "{asked}"
     );
     let answers = &params["requestedSchema"]["properties"]["answer"]["enum"];
-    assert_eq!(*answers, json!(["no", "no and stop everything"]));
+    assert_eq!(*answers, json!(["no", "no, and the model should wait"]));
     server.answer(&asked, &form_answer("yes"));
     let result = server.next_message()["result"].clone();
     assert!(result_text(&result).contains("too long for the client's form"), "{result}");

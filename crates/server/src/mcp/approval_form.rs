@@ -11,18 +11,36 @@ const WIDTH: usize = 100;
 /// Maximum bytes of the text in a form.
 const MAX_MESSAGE_BYTES: usize = 8000;
 
+/// The choices in the order of a form. Some clients answer by digit: a yes, a no and a stop keep theirs in every form.
+/// There is one field only, because a second one costs the person another step, and some clients do not send it when it
+/// is empty. `toolgate approve` takes notes.
+const FORM_ORDER: [ApprovalChoice; 5] = [
+    ApprovalChoice::Once,
+    ApprovalChoice::No,
+    ApprovalChoice::Stop,
+    ApprovalChoice::Session,
+    ApprovalChoice::Always,
+];
+
 /// Returns the label of a choice. All client revisions can show a list of plain strings.
-fn choice_label(choice: ApprovalChoice) -> Option<&'static str> {
-    match choice {
-        ApprovalChoice::Once => Some("yes"),
-        ApprovalChoice::Session => Some("yes for exactly this until the server ends"),
-        ApprovalChoice::Always => Some("always: save the rule"),
-        ApprovalChoice::No => Some("no"),
-        // One field only: a second one costs the person another step, and some clients do not send it when it is
-        // empty. `toolgate approve` takes notes.
-        ApprovalChoice::Note => None,
-        ApprovalChoice::Stop => Some("no and stop everything"),
-    }
+fn choice_label(choice: ApprovalChoice, question: &ApprovalQuestion) -> Option<String> {
+    Some(match choice {
+        ApprovalChoice::Once => "yes".to_owned(),
+        ApprovalChoice::Session => "yes for exactly this until the server ends".to_owned(),
+        ApprovalChoice::Always => format!("always: save the rule {}", rule_in_short(question)?),
+        ApprovalChoice::No => "no".to_owned(),
+        ApprovalChoice::Note => return None,
+        ApprovalChoice::Stop => "no, and the model should wait".to_owned(),
+    })
+}
+
+/// Returns the proposed rule on one line, since a client may hide the message that shows it in full.
+fn rule_in_short(question: &ApprovalQuestion) -> Option<String> {
+    let rule = question.proposal.as_ref()?.rule.to_string();
+    let lines = rule.lines().filter(|line| {
+        ["pattern", "path", "tool", "host", "unsandboxed"].iter().any(|key| line.starts_with(key))
+    });
+    Some(terminal::to_one_line(&lines.collect::<Vec<_>>().join(", ")))
 }
 
 /// The end of a truncated form.
@@ -35,7 +53,8 @@ const TOO_LONG: &str = "the question is too long for the client's form; the user
 /// An approval form for a client.
 pub(super) struct ApprovalForm {
     message: String,
-    offered: Vec<ApprovalChoice>,
+    /// The choices with their labels.
+    offered: Vec<(ApprovalChoice, String)>,
     is_truncated: bool,
 }
 
@@ -45,7 +64,9 @@ impl ApprovalForm {
     pub(super) fn for_question(question: &ApprovalQuestion) -> Self {
         let mut message = render_plain(question, WIDTH).trim().to_owned();
         let is_truncated = message.len() > MAX_MESSAGE_BYTES;
-        let mut offered = approval_choices(question);
+        let possible = approval_choices(question);
+        let mut offered: Vec<ApprovalChoice> =
+            FORM_ORDER.into_iter().filter(|choice| possible.contains(choice)).collect();
         if is_truncated {
             message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
             message.push_str(TRUNCATION_NOTE);
@@ -54,12 +75,14 @@ impl ApprovalForm {
                 ApprovalChoice::No | ApprovalChoice::Note | ApprovalChoice::Stop => true,
             });
         }
+        let labelled = |choice: ApprovalChoice| Some((choice, choice_label(choice, question)?));
+        let offered = offered.into_iter().filter_map(labelled).collect();
         Self { message, offered, is_truncated }
     }
 
     /// Returns the elicitation request for the client.
     pub(super) fn request(&self) -> ClientInput {
-        let answers: Vec<&str> = self.offered.iter().copied().filter_map(choice_label).collect();
+        let answers: Vec<&str> = self.offered.iter().map(|(_, label)| label.as_str()).collect();
         // With a default, a yes takes the Enter key alone: twice in Claude Code, once in Codex.
         let schema = json!({
             "type": "object",
@@ -80,7 +103,7 @@ impl ApprovalForm {
     pub(super) fn decision(&self, question: &ApprovalQuestion, response: &Value) -> ReviewDecision {
         let no = |why: &str| ApprovalAnswer::No { note: Some(why.to_owned()) };
         let answer = response["content"]["answer"].as_str().unwrap_or_default();
-        let meant = self.offered.iter().copied().find(|choice| choice_label(*choice) == Some(answer));
+        let meant = self.offered.iter().find(|(_, label)| label == answer).map(|(choice, _)| *choice);
         let said = match (response["action"].as_str(), meant) {
             (Some("accept"), Some(ApprovalChoice::Once)) => ApprovalAnswer::Once,
             (Some("accept"), Some(ApprovalChoice::Session)) => ApprovalAnswer::Session,
@@ -116,14 +139,17 @@ mod tests {
             ("yes", "approved"),
             ("yes for exactly this until the server ends", "approved_for_session"),
             ("no", "denied"),
-            ("no and stop everything", "abort"),
+            ("no, and the model should wait", "abort"),
             ("maybe", "denied"),
             ("", "denied"),
-            ("always: save the rule", "denied"),
+            ("always: save the rule pattern = [\"cargo\", \"test\"]", "denied"),
         ] {
             assert_eq!(said(&plain, accept(answer)), expected, "{answer}");
         }
-        assert_eq!(said(&ruled, accept("always: save the rule")), "approved_with_rule");
+        assert_eq!(
+            said(&ruled, accept("always: save the rule pattern = [\"cargo\", \"test\"]")),
+            "approved_with_rule"
+        );
         for odd in [
             json!(null),
             json!({}),
@@ -195,8 +221,12 @@ mod tests {
         ");
         insta::assert_snapshot!(message.lines().last().unwrap(), @"… there is more of it, so it cannot be allowed here. `toolgate approve` in another terminal shows all of it, and takes the answer.");
         assert!(!message.contains("payload"));
-        assert_eq!(schema["properties"]["answer"]["enum"], json!(["no", "no and stop everything"]));
-        for yes in ["yes", "yes for exactly this until the server ends", "always: save the rule"] {
+        assert_eq!(schema["properties"]["answer"]["enum"], json!(["no", "no, and the model should wait"]));
+        for yes in [
+            "yes",
+            "yes for exactly this until the server ends",
+            "always: save the rule pattern = [\"cargo\", \"test\"]",
+        ] {
             let said = json!({ "action": "accept", "content": { "answer": yes } });
             let ReviewDecision::Denied { note } = form.decision(&question, &said) else { panic!("{yes}") };
             assert!(note.unwrap().contains("`toolgate approve`"));

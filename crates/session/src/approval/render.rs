@@ -18,6 +18,8 @@ const MAX_LISTED_COMMANDS: usize = 20;
 
 /// Lines of the screen below a question: the line of the answer, and the status lines of a run.
 const ANSWER_LINES: usize = 3;
+/// Characters of a command that stands in the title of a form.
+const MAX_TITLE_COMMAND: usize = 80;
 /// Lines of a command that a form shows before its reasons.
 const MAX_LEADING_LINES: usize = 5;
 
@@ -51,11 +53,18 @@ pub fn render_question(question: &ApprovalQuestion, size: ScreenSize, scope: Pro
 }
 
 /// Renders `question` in full without colours and keys, for a form that may be truncated: Claude Code shows three
-/// lines of it. A short command follows the title. A longer one comes last, after reasons, grants and the model's
-/// justification.
+/// lines of it. They name a short command and what a yes gives. A longer command comes last, after reasons, grants and
+/// the model's justification.
 pub fn render_plain(question: &ApprovalQuestion, width: usize) -> String {
     let mut text_box = TextBox::new(width);
-    render_title(&mut text_box, question);
+    match short_command(question) {
+        Some(command) => {
+            text_box.push_line(&format!("Toolgate asks: may {} run `{command}`?", question.tool), TITLE);
+        }
+        None => render_title(&mut text_box, question),
+    }
+    render_grants(&mut text_box, question);
+    render_circumstances(&mut text_box, question);
     let mut effects = TextBox::new(width);
     render_effects(&mut effects, question);
     let is_short = effects.height() <= MAX_LEADING_LINES;
@@ -64,7 +73,7 @@ pub fn render_plain(question: &ApprovalQuestion, width: usize) -> String {
     }
     text_box.push_blank();
     text_box.push_field("why", &question_reasons(question), PLAIN);
-    render_limits(&mut text_box, question);
+    text_box.push_field("confined", &[confinement_summary(question)], PLAIN);
     render_justification(&mut text_box, question);
     text_box.push_blank();
     render_parts(&mut text_box, question);
@@ -88,6 +97,7 @@ fn render_body(question: &ApprovalQuestion, width: usize) -> TextBox {
     let mut text_box = TextBox::new(width);
     text_box.push_blank();
     render_title(&mut text_box, question);
+    render_circumstances(&mut text_box, question);
     render_effects(&mut text_box, question);
     text_box.push_blank();
     text_box.push_field("why", &question_reasons(question), PLAIN);
@@ -100,6 +110,18 @@ fn render_body(question: &ApprovalQuestion, width: usize) -> TextBox {
 
 fn render_title(text_box: &mut TextBox, question: &ApprovalQuestion) {
     text_box.push_line(&format!("Toolgate asks: may {} do this?", question.tool), TITLE);
+}
+
+/// Returns the command if it fits the title of a form: one short line without unknown or invisible parts.
+fn short_command(question: &ApprovalQuestion) -> Option<&str> {
+    let [Effect::Exec(exec)] = question.intent.effects.as_slice() else { return None };
+    let script = exec.line().script()?;
+    let fits = script.chars().count() <= MAX_TITLE_COMMAND && !script.contains('\n');
+    (fits && exec.analysis().patch.is_none() && !has_invisible_chars(question)).then_some(script)
+}
+
+/// Says which agent asks, and whether the command has run before.
+fn render_circumstances(text_box: &mut TextBox, question: &ApprovalQuestion) {
     if !question.agent_path.is_empty() {
         text_box.push_line(
             &format!("The agent {} wants to, which the model has started.", question.agent_path.join("/")),
@@ -339,6 +361,10 @@ fn render_parts(text_box: &mut TextBox, question: &ApprovalQuestion) {
 /// Shows the confinement, and what an approval grants.
 fn render_limits(text_box: &mut TextBox, question: &ApprovalQuestion) {
     text_box.push_field("confined", &[confinement_summary(question)], PLAIN);
+    render_grants(text_box, question);
+}
+
+fn render_grants(text_box: &mut TextBox, question: &ApprovalQuestion) {
     let grants: Vec<String> = question.grants.iter().map(ToString::to_string).collect();
     text_box.push_field("yes gives", &grants, DANGER);
 }

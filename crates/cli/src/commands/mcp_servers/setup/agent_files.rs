@@ -186,7 +186,7 @@ pub(super) fn advice_for(agent: SetupAgent) -> &'static [&'static str] {
             "Codex's own apply_patch stays, and is refused by its read-only sandbox",
         ],
         SetupAgent::Claude => &[
-            "Claude Code asks once whether to use the server, and shows Toolgate's questions as a form",
+            "Claude Code asks once whether you trust this directory: it names the tools of toolgate there",
             "`claude -p` shows no questions: keep `toolgate approve` open beside it",
         ],
         SetupAgent::Cursor => &[

@@ -4,6 +4,7 @@
 mod agent_files;
 mod edit_settings;
 mod edit_yaml;
+mod merge_lines;
 mod setup_record;
 
 use std::io::IsTerminal;
@@ -62,8 +63,8 @@ pub(crate) fn run(args: &McpSetupArgs) -> Result<ExitCode, OperationFault> {
     }
     record.save(&changes)?;
     write_all(&changes)?;
-    let agent = args.agent.as_str();
-    terminal::print_stderr(&format!("written; `toolgate mcp setup {agent} --undo` takes it back"));
+    let undo = format!("{}{} --undo", args.agent.as_str(), if args.user { " --user" } else { "" });
+    terminal::print_stderr(&format!("written; `toolgate mcp setup {undo}` takes it back"));
     let advice = if args.keep_own_tools { &[] } else { advice_for(args.agent) };
     advice.iter().for_each(|line| terminal::print_hint(line));
     if !is_in_path() {
@@ -120,7 +121,8 @@ fn is_confirmed(args: &McpSetupArgs) -> Result<bool, OperationFault> {
         return Err(OperationFault::usage("there is no terminal to confirm this at; nothing was changed")
             .with_hint("--yes writes it without a question"));
     }
-    Ok(ask_key("", b"yn")? == Some(b'y'))
+    let question = if args.undo { "Take this back?\n" } else { "Write this?\n" };
+    Ok(ask_key(question, b"yn")? == Some(b'y'))
 }
 
 fn write_all(changes: &[SettingsChange]) -> Result<(), OperationFault> {

@@ -6,6 +6,7 @@ use config::{OperationFault, UserDirs};
 use private_files::AtomicFile;
 use serde_json::{Value, json};
 
+use super::merge_lines::merge_lines;
 use super::{SettingsChange, read_if_exists};
 use crate::args::SetupAgent;
 
@@ -41,7 +42,7 @@ impl SetupRecord {
     /// Returns the changes that take the setup of these files back.
     ///
     /// # Errors
-    /// If a file was changed since the setup.
+    /// If the settings of a setup were changed since.
     pub(super) fn undo_changes(&self, paths: &[PathBuf]) -> Result<Vec<SettingsChange>, OperationFault> {
         let mut changes = Vec::new();
         for SettingsChange { path, before, after } in self.read()? {
@@ -49,12 +50,21 @@ impl SetupRecord {
             if !paths.contains(&path) || now == before {
                 continue;
             }
-            if now != after {
-                let why = format!("`{}` was changed since the setup; nothing was changed", path.display());
-                let hint = "remove `toolgate` from it by hand; `toolgate mcp setup AGENT --dry-run` shows what belongs to it";
-                return Err(OperationFault::failed(why).with_hint(hint));
-            }
-            changes.push(SettingsChange { path, before: now, after: before });
+            let restored = if now == after {
+                before
+            } else {
+                // Agents write into their own settings too; what they wrote since stays.
+                let [base, old, new] =
+                    [&after, &before, &now].map(|text| text.as_deref().unwrap_or_default());
+                Some(merge_lines(base, old, new).ok_or_else(|| {
+                    let why = format!(
+                        "`{}` was changed since the setup in the same lines; nothing was changed",
+                        path.display()
+                    );
+                    OperationFault::failed(why).with_hint("remove the settings of `toolgate` from it by hand")
+                })?)
+            };
+            changes.push(SettingsChange { path, before: now, after: restored });
         }
         Ok(changes)
     }
