@@ -284,6 +284,18 @@ fn undo_keeps_what_the_agent_wrote_since() {
 }
 
 #[test]
+fn a_setup_with_other_flags_replaces_the_earlier_one() {
+    let world = SetupFixture::new();
+    let settings = world.project.path().join(".claude/settings.local.json");
+    world.set_up(&["claude", "--yes"]);
+    assert!(fs::read_to_string(&settings).unwrap().contains("\"Bash\""));
+    world.set_up(&["claude", "--keep-own-tools", "--yes"]);
+    assert!(!fs::read_to_string(&settings).unwrap().contains("\"Bash\""));
+    world.set_up(&["claude", "--undo", "--yes"]);
+    assert!(world.files().is_empty(), "{}", world.rendered_files());
+}
+
+#[test]
 fn undo_concerns_only_this_project() {
     let world = SetupFixture::new();
     let other = tempfile::tempdir().unwrap();

@@ -34,9 +34,10 @@ pub(crate) fn run(args: &McpSetupArgs) -> Result<ExitCode, OperationFault> {
     let record = SetupRecord::locate(&dirs, args.agent)?;
     let files = agent_files(args)?;
     let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
-    let changes = match args.undo {
-        true => record.undo_changes(&paths)?,
-        false => files.into_iter().map(change_of).collect::<Result<_, _>>()?,
+    let (changes, recorded) = match args.undo {
+        true => (record.undo_changes(&paths)?, Vec::new()),
+        // An earlier setup with other flags leaves nothing behind.
+        false => setup_changes(files, &record.undo_changes(&paths).unwrap_or_default())?,
     };
     let changes: Vec<SettingsChange> =
         changes.into_iter().filter(|change| change.before != change.after).collect();
@@ -61,7 +62,7 @@ pub(crate) fn run(args: &McpSetupArgs) -> Result<ExitCode, OperationFault> {
         terminal::print_stderr("taken back");
         return Ok(ExitCode::SUCCESS);
     }
-    record.save(&changes)?;
+    record.save(recorded)?;
     write_all(&changes)?;
     let undo = format!("{}{} --undo", args.agent.as_str(), if args.user { " --user" } else { "" });
     terminal::print_stderr(&format!("written; `toolgate mcp setup {undo}` takes it back"));
@@ -93,13 +94,24 @@ fn is_in_path() -> bool {
     std::env::split_paths(&path).any(|directory| directory.join("toolgate").is_file())
 }
 
-fn change_of(file: AgentFile) -> Result<SettingsChange, OperationFault> {
-    let AgentFile { path, format, settings } = file;
-    let fault =
-        |why: String| OperationFault::failed(format!("{}: {why}; nothing was changed", path.display()));
-    let before = read_if_exists(&path)?;
-    let after = apply_settings(format, before.as_deref().unwrap_or_default(), &settings).map_err(fault)?;
-    Ok(SettingsChange { path, before, after: Some(after) })
+/// Returns the changes of the files, and the same as changes of the texts before any setup. `undone` takes an earlier setup
+/// back.
+fn setup_changes(
+    files: Vec<AgentFile>,
+    undone: &[SettingsChange],
+) -> Result<(Vec<SettingsChange>, Vec<SettingsChange>), OperationFault> {
+    let (mut changes, mut recorded) = (Vec::new(), Vec::new());
+    for AgentFile { path, format, settings } in files {
+        let fault =
+            |why: String| OperationFault::failed(format!("{}: {why}; nothing was changed", path.display()));
+        let now = read_if_exists(&path)?;
+        let earlier = undone.iter().find(|change| change.path == path);
+        let clean = earlier.map_or_else(|| now.clone(), |change| change.after.clone());
+        let after = apply_settings(format, clean.as_deref().unwrap_or_default(), &settings).map_err(fault)?;
+        recorded.push(SettingsChange { path: path.clone(), before: clean, after: Some(after.clone()) });
+        changes.push(SettingsChange { path, before: now, after: Some(after) });
+    }
+    Ok((changes, recorded))
 }
 
 fn read_if_exists(path: &Path) -> Result<Option<String>, OperationFault> {

@@ -23,20 +23,13 @@ impl SetupRecord {
         Ok(Self { path: state.join("mcp-setup").join(format!("{}.json", agent.as_str())) })
     }
 
-    /// Saves the changes. A file that an earlier setup has written keeps its text from before that setup.
-    pub(super) fn save(&self, changes: &[SettingsChange]) -> Result<(), OperationFault> {
-        let earlier = self.read()?;
-        let mut files: Vec<SettingsChange> = Vec::new();
-        for change in changes {
-            let first =
-                earlier.iter().find(|first| first.path == change.path && first.after == change.before);
-            let before = first.map_or_else(|| change.before.clone(), |first| first.before.clone());
-            files.push(SettingsChange { path: change.path.clone(), before, after: change.after.clone() });
-        }
-        let others =
-            earlier.into_iter().filter(|first| changes.iter().all(|change| change.path != first.path));
-        files.extend(others);
-        self.write(&files)
+    /// Saves the changes, in place of those of the same files.
+    pub(super) fn save(&self, mut changes: Vec<SettingsChange>) -> Result<(), OperationFault> {
+        let others = self.read()?.into_iter();
+        let others: Vec<SettingsChange> =
+            others.filter(|first| changes.iter().all(|change| change.path != first.path)).collect();
+        changes.extend(others);
+        self.write(&changes)
     }
 
     /// Returns the changes that take the setup of these files back.
