@@ -332,7 +332,7 @@ fn nothing_changes_without_a_yes_or_in_a_file_that_is_not_understood() {
     world.set_up(&["cursor", "--yes"]);
     fs::write(&file, "{\"mcpServers\": {\"toolgate\": {}, \"mine\": {}}}\n").unwrap();
     assert_snapshot!(refusal(&["cursor", "--undo", "--yes"], 1), @"
-    error: `PROJECT/.cursor/mcp.json` was changed since the setup; nothing was changed
-    hint: remove `toolgate` from it by hand; `toolgate mcp setup AGENT --dry-run` shows what belongs to it
+    error: `PROJECT/.cursor/mcp.json` was changed since the setup in the same lines; nothing was changed
+    hint: remove the settings of `toolgate` from it by hand
     ");
 }

@@ -783,3 +783,24 @@ fn a_client_may_bring_servers_and_choose_tools() {
     let wrong = json!({"cwd": workspace.path(), "mcp_servers": {"bad": {}}});
     assert_eq!(client.fault("session/start", &wrong).0, -32602);
 }
+
+#[test]
+fn a_client_reads_the_answer_of_a_call_that_the_end_of_the_server_stops() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let server = SocketServer::start(&home, "s");
+    let mut client = server.client();
+    let id = client.start(&workspace, &json!({}));
+    let arguments = json!({"command": "touch started; sleep 600"});
+    let call =
+        client.send("tool/call", &json!({"session_id": id, "tool": "shell_command", "arguments": arguments}));
+    let began = Instant::now();
+    while !workspace.path().join("started").exists() {
+        assert!(began.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let sent = Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let answer = client.answer();
+    assert_eq!(answer["id"], call, "{answer}");
+    assert!(answer["result"]["success"] == false || answer["error"].is_object(), "{answer}");
+}

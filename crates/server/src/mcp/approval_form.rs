@@ -206,13 +206,13 @@ mod tests {
         let head: Vec<&str> = message.lines().take_while(|line| !line.contains("an ordinary step")).collect();
         insta::assert_snapshot!(head.join("\n"), @"
         Toolgate asks: may shell_command do this?
+          yes gives run without the sandbox
 
           why       `rm -rf build` removes files without asking
                     `echo` cannot be understood: there are too many commands
                     `touch` cannot be understood: there are too many commands
                     it asks to run without the sandbox
           confined  nothing: it would run without the sandbox, and may do whatever you may
-          yes gives run without the sandbox
 
         The model says why, in its own words (not verified):
           │ It builds.
