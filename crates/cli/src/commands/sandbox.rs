@@ -74,24 +74,29 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, OperationFault> {
         } else {
             wait_forwarding_signals(&session, pump).await?
         };
-        for denial in session.denials() {
-            match denial {
-                // Without the message, the exit status 137 would be the only information.
-                Denial::Ended { .. } => terminal::print_error(&hints::explain(&denial)),
-                _ if explain => terminal::print_hint(&format!("refused: {}", hints::explain(&denial))),
-                // The command itself says only that a name was not found.
-                Denial::MayNotConnect { target, .. } => terminal::print_hint(&format!(
-                    "the sandbox refused a connection to `{target}`; `--host {target}` allows it"
-                )),
-                _ => {}
-            }
-        }
+        report_denials(&session, explain);
         for note in session.land() {
             terminal::print_hint(&note);
         }
         drop::<CommandSandbox>(sandbox);
         Ok(code)
     })
+}
+
+/// Prints the refusals of a command: those that its own messages do not explain, or all of them.
+fn report_denials(session: &ProcessSession, explain: bool) {
+    for denial in session.denials() {
+        match denial {
+            // Without the message, the exit status 137 would be the only information.
+            Denial::Ended { .. } => terminal::print_error(&hints::explain(&denial)),
+            _ if explain => terminal::print_hint(&format!("refused: {}", hints::explain(&denial))),
+            // The command itself says only that a name was not found.
+            Denial::MayNotConnect { target, .. } => terminal::print_hint(&format!(
+                "the sandbox refused a connection to `{target}`; `--host {target}` allows it"
+            )),
+            _ => {}
+        }
+    }
 }
 
 fn clone_stdio() -> Result<[OwnedFd; 3], OperationFault> {
