@@ -155,7 +155,8 @@ pub(crate) fn output_between_two_calls_is_streamed() {
 
 pub(crate) fn concurrent_polls_split_the_output() {
     let stage = StreamingHarness::new();
-    let script = "for i in 1 2 3 4 5; do sleep 1.1; echo $i; done";
+    // Twice as long as the first poll, so that a busy machine does not start it after the end.
+    let script = "for i in 1 2 3 4 5; do sleep 2; echo $i; done";
     let started = stage.call("exec_command", &json!({"cmd": script, "login": false, "yield_time_ms": 250}));
     let id = session_id(&started).unwrap();
     // Polls run concurrently; input would have to wait for them.
