@@ -12,7 +12,7 @@ mod terminal_elicitation;
 use std::process::ExitCode;
 
 use clap::Parser;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::args::{Cli, CliCommand};
 
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     commands::completions::answer_shell();
     let cli = match Cli::try_parse_from(command_line()) {
         Ok(cli) => cli,
-        Err(wrong) => return report_usage_error(&wrong),
+        Err(wrong) => return report_usage_error(wrong),
     };
     log_to_stderr();
     let done = match cli.command {
@@ -66,8 +66,16 @@ fn command_line() -> Vec<std::ffi::OsString> {
     words
 }
 
+/// Values that give up protection. A typo is no reason to recommend them.
+const WEAK_VALUES: &[&str] = &["external", "danger-full-access", "disabled", "auto", "nothing", "on"];
+
 /// Prints clap's error, and a hint if a tool's or a command's arguments were given as Toolgate's own.
-fn report_usage_error(wrong: &clap::Error) -> ExitCode {
+fn report_usage_error(mut wrong: clap::Error) -> ExitCode {
+    if let Some(ContextValue::String(value)) = wrong.get(ContextKind::SuggestedValue)
+        && WEAK_VALUES.contains(&value.as_str())
+    {
+        wrong.remove(ContextKind::SuggestedValue);
+    }
     let _nobody_reads = wrong.print();
     let words: Vec<String> = std::env::args().skip(1).take(2).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

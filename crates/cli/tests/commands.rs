@@ -356,6 +356,26 @@ fn manual_pages_for_every_command_that_help_lists() {
 }
 
 #[test]
+fn a_typo_recommends_no_weaker_protection() {
+    let shell = CommandFixture::new();
+    let told = |args: &[&str]| shell.run(&[&["call", "read_file"], args].concat()).err;
+    let weak = told(&["--sandbox", "externl"]);
+    assert!(weak.contains("invalid value 'externl'") && !weak.contains("similar value"), "{weak}");
+    assert!(told(&["--sandbox", "readonly"]).contains("a similar value exists: 'read-only'"));
+}
+
+#[test]
+fn commands_do_not_see_the_records_of_other_directories() {
+    let shell = CommandFixture::new();
+    shell.workspace.write_file("script.jsonl", r#"{"items": [{"type": "message", "text": "hello"}]}"#);
+    assert_eq!(shell.run(&["run", "--script", "script.jsonl", "a private prompt"]).code, Some(0));
+    let sessions = shell.home.path().join(".local/state/toolgate/sessions");
+    assert!(sessions.exists());
+    let ran = shell.run(&["sandbox", "--", "grep", "-r", "private prompt", sessions.to_str().unwrap()]);
+    assert!(!ran.out.contains("private prompt") && ran.code != Some(0), "{}{}", ran.out, ran.err);
+}
+
+#[test]
 fn a_refused_host_is_named_with_the_flag_that_allows_it() {
     let shell = CommandFixture::new();
     let ran = shell.run(&["sandbox", "--", "getent", "ahosts", "nosuch.example"]);
