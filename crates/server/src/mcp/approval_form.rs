@@ -40,7 +40,8 @@ fn rule_in_short(question: &ApprovalQuestion) -> Option<String> {
     let lines = rule.lines().filter(|line| {
         ["pattern", "path", "tool", "host", "unsandboxed"].iter().any(|key| line.starts_with(key))
     });
-    Some(terminal::to_one_line(&lines.collect::<Vec<_>>().join(", ")))
+    // Some clients show quotes escaped.
+    Some(terminal::to_one_line(&lines.collect::<Vec<_>>().join(", ")).replace('"', ""))
 }
 
 /// The end of a truncated form.
@@ -142,12 +143,12 @@ mod tests {
             ("no, and the model should wait", "abort"),
             ("maybe", "denied"),
             ("", "denied"),
-            ("always: save the rule pattern = [\"cargo\", \"test\"]", "denied"),
+            ("always: save the rule pattern = [cargo, test]", "denied"),
         ] {
             assert_eq!(said(&plain, accept(answer)), expected, "{answer}");
         }
         assert_eq!(
-            said(&ruled, accept("always: save the rule pattern = [\"cargo\", \"test\"]")),
+            said(&ruled, accept("always: save the rule pattern = [cargo, test]")),
             "approved_with_rule"
         );
         for odd in [
@@ -225,7 +226,7 @@ mod tests {
         for yes in [
             "yes",
             "yes for exactly this until the server ends",
-            "always: save the rule pattern = [\"cargo\", \"test\"]",
+            "always: save the rule pattern = [cargo, test]",
         ] {
             let said = json!({ "action": "accept", "content": { "answer": yes } });
             let ReviewDecision::Denied { note } = form.decision(&question, &said) else { panic!("{yes}") };

@@ -114,7 +114,16 @@ fn render_title(text_box: &mut TextBox, question: &ApprovalQuestion) {
 
 /// Returns the command if it fits the title of a form: one short line without unknown or invisible parts.
 fn short_command(question: &ApprovalQuestion) -> Option<&str> {
-    let [Effect::Exec(exec)] = question.intent.effects.as_slice() else { return None };
+    let mut commands = question.intent.effects.iter().filter_map(|effect| match effect {
+        Effect::Exec(exec) => Some(exec),
+        Effect::Read(_)
+        | Effect::Write(_)
+        | Effect::Network(_)
+        | Effect::SendInput(_)
+        | Effect::Foreign(_)
+        | Effect::Remember(_) => None,
+    });
+    let (exec, None) = (commands.next()?, commands.next()) else { return None };
     let script = exec.line().script()?;
     let fits = script.chars().count() <= MAX_TITLE_COMMAND && !script.contains('\n');
     (fits && exec.analysis().patch.is_none() && !has_invisible_chars(question)).then_some(script)
