@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
+use crate::effect_summary::removed_paths;
 use crate::evaluate::IntentEvaluation;
 use crate::host_files::host_file_on;
 use crate::machine_lookup::UnknownMachine;
@@ -280,8 +281,11 @@ impl Gate {
         let refused =
             denials.iter().map(|denial| (denial, false)).chain(guessed.map(|denial| (denial, true)));
         let (mut more, mut reasons, mut ungrantable) = (Grants::new(), Vec::new(), false);
+        let removed =
+            intent.command().map(|exec| removed_paths(exec.analysis(), exec.cwd())).unwrap_or_default();
         for (denial, guessed) in refused {
-            let grant = self.smallest_grant(denial).filter(|grant| !(guessed && is_system_grant(grant)));
+            let grant = self.removal_grant(denial, &removed).or_else(|| self.smallest_grant(denial));
+            let grant = grant.filter(|grant| !(guessed && is_system_grant(grant)));
             ungrantable |= grant.is_none() && !guessed;
             if let Some(grant) = grant.filter(|grant| !permit.grants().contains(grant)) {
                 more.insert(grant);
@@ -367,6 +371,26 @@ impl Gate {
             Denial::MayNotReach { name } => Some(Grant::Socket(name.clone())),
             _ => None,
         }
+    }
+
+    /// Returns the grant for a command that was refused to remove one of the files that it names in `removed`: changing
+    /// their directory.
+    fn removal_grant(&self, denial: &Denial, removed: &[PathBuf]) -> Option<Grant> {
+        let Denial::MayNotWrite { path, .. } = denial else { return None };
+        removed
+            .iter()
+            .find(|removed| path.starts_with(removed))
+            .and_then(|removed| self.directory_grant(removed))
+    }
+
+    /// Returns the grant to change the directory of `path`, if that is refused now and a grant can allow it.
+    pub(crate) fn directory_grant(&self, path: &Path) -> Option<Grant> {
+        let directory = path.parent()?;
+        let refused = self.machine.nearest_existing(path) == path && !self.confinement.may_write(directory);
+        if !refused || self.host_file(path).is_some() || self.host_file(directory).is_some() {
+            return None;
+        }
+        self.smallest_grant(&self.confinement.write_denial(directory.to_owned()))
     }
 
     /// Returns true if `path` is too broad to grant: it contains a writable root or the home, or belongs to the system.

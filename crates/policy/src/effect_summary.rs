@@ -5,8 +5,11 @@
 
 mod file_operands;
 mod remote_hosts;
+mod removed_paths;
 
 use std::path::Path;
+
+pub(crate) use removed_paths::removed_paths;
 
 use crate::programs::program_name;
 use crate::shell::{PatchCommand, ScriptRedirect, ScriptWord};

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::approval_question::RuleProposal;
 use crate::approval_store::ApprovalKey;
+use crate::effect_summary::removed_paths;
 use crate::programs::CommandRisk;
 use crate::propose_rule;
 use crate::rule_lookup::{self, rules_for_host, rules_for_path};
@@ -349,7 +350,13 @@ impl EffectEvaluator<'_> {
             out.grants.insert(Grant::Unconfined);
         }
         let dangerous = if leaves { ApprovalCase::DangerousUnconfined } else { self.dangerous_case() };
+        let reasons = out.reasons.len();
         self.evaluate_commands(&analysis, (leaves, dangerous), out);
+        // One question, not two: the yes that a removal needs anyway also opens the directory.
+        if self.confines() && !leaves && out.reasons.len() > reasons {
+            let removed = removed_paths(&analysis, exec.cwd());
+            out.grants.extend(removed.iter().filter_map(|path| self.gate.directory_grant(path)));
+        }
         if self.confines() && !leaves && intent.escalation == Escalation::Required {
             let asks = self.requirement_for(ApprovalCase::LeavesSandbox);
             if asks == ApprovalRequirement::NeedsApproval {

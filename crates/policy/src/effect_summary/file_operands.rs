@@ -65,7 +65,8 @@ pub(super) fn files_used_by(name: &str, words: &[ScriptWord]) -> UsedFiles {
     let row = OPERAND_TABLE.iter().find(|(names, ..)| list_contains(names, name));
     let Some(&(_, does, takes, into)) = row else { return dd_files(name, words) };
     let mut used = UsedFiles::default();
-    let (operands, options) = split_operands(words, &format!("{takes} {into} {}", PATTERN_OPTIONS.join(" ")));
+    let patterns = if matches!(does, OperandEffect::ReadsRest) { PATTERN_OPTIONS } else { &[] };
+    let (operands, options) = split_operands(words, &format!("{takes} {into} {}", patterns.join(" ")));
     used.writes.extend(
         options.iter().filter(|(option, _)| list_contains(into, option)).map(|(_, value)| (*value).clone()),
     );

@@ -1,8 +1,8 @@
 //! Tests the questions after a denial, and the proposed rules.
 
 use toolgate_policy::{
-    ApprovalPolicy, ApprovalQuestion, Denial, Escalation, Gate, Grant, Grants, Intent, MAX_WIDENINGS,
-    NetworkPolicy, Permit, ReviewDecision, ReviewOutcome, SandboxPolicy, Verdict,
+    ApprovalPolicy, ApprovalQuestion, Confinement, Denial, Escalation, Gate, Grant, Grants, Intent,
+    MAX_WIDENINGS, NetworkPolicy, Permit, ReviewDecision, ReviewOutcome, SandboxPolicy, Verdict,
 };
 
 use super::{gate, script};
@@ -20,6 +20,30 @@ fn may_not_write(path: &str) -> Denial {
 
 fn may_not_connect(target: &str) -> Denial {
     Denial::MayNotConnect { target: target.into(), network: NetworkPolicy::Loopback }
+}
+
+/// A removed file needs the right to change its directory, which one question asks for.
+#[test]
+fn a_removal_offers_the_directory() {
+    let gate =
+        gate(ApprovalPolicy::OnRequest, SandboxPolicy::ReadOnly).with_confinement(Confinement::default());
+    for (line, refused, expected) in [
+        ("rm sub/a", "/w/sub/a", "change `/w/sub`"),
+        ("mv sub/a sub/b", "/w/sub/a", "change `/w/sub`"),
+        // The refusal is about a file in the renamed directory.
+        ("mv sub/d sub/e", "/w/sub/d/deep/x", "change `/w/sub`"),
+        ("rm sub/a", "/w/other/x", "change `/w/other/x`"),
+        ("touch sub/a", "/w/sub/a", "change `/w/sub/a`"),
+    ] {
+        let intent = script(line);
+        let permit = permit(&gate, &intent);
+        let offered = asked(gate.widen("t", &intent, &permit, &[], Some(&may_not_write(refused))));
+        assert_eq!(offered, expected, "{line}");
+    }
+    for (line, expected) in [("rm -rf sub/d", "change `/w/sub`"), ("rm -rf sub/d/.git/hooks/x", "")] {
+        let Verdict::Ask(question) = gate.decide("shell_command", &script(line)) else { panic!("{line}") };
+        assert_eq!(asked(Some(question)), expected, "{line}");
+    }
 }
 
 /// Formats the offered grants; empty if no question is asked.
