@@ -243,6 +243,11 @@ impl AgentSession {
         (self.setup.model_name, self.setup.reasoning) = (name, reasoning);
     }
 
+    /// Leaves the file changes since the last turn out of the next turn's diff: the user made them.
+    pub fn forget_file_changes(&mut self) {
+        let _made_by_the_user = self.setup.turn_changes.as_mut().and_then(|changed| changed());
+    }
+
     /// Takes steering input that arrived after the turn was over.
     pub fn take_late_input(&mut self) -> Option<String> {
         self.take_steered_input()

@@ -316,8 +316,8 @@ fn the_prompt_is_edited_and_earlier_prompts_come_back() {
     screen.sees("› /status");
     screen.types("\r");
     screen.sees("sandbox    workspace-write");
-    screen.types("\x12");
-    screen.sees("› /status");
+    screen.types("\x12/st");
+    screen.sees("  search: /st");
     screen.types("\x15\x04");
     let requests = screen.requests();
     assert!(requests.contains("hello world, see README.md \\nand more"), "{requests}");
@@ -371,7 +371,7 @@ fn a_new_session_begins_and_the_model_changes() {
     screen.sees("Three.\n›");
     let requests = screen.served.requests();
     let models: Vec<&str> = requests.iter().map(|request| request["model"].as_str().unwrap()).collect();
-    assert_eq!(models, ["m", "other", "m"]);
+    assert_eq!(models, ["m", "other", "other"]);
     assert!(!requests[2].to_string().contains("first"));
     screen.types("\x04");
     assert_eq!(screen.ends().0, Some(0));
@@ -415,7 +415,7 @@ fn a_resumed_session_has_its_model_and_rights_again() {
     screen.sees("\n42.");
     let shown = screen.screen();
     assert!(shown.contains(" goes on\nmodel m · may change files here · approval never\n"), "{shown}");
-    assert!(shown.contains("› remember 42\n  I **will**.\n"), "{shown}");
+    assert!(shown.contains("› remember 42\n  I will.\n"), "{shown}");
     assert!(screen.requests().contains("remember 42"));
     let (code, _, home) = screen.ends_and_leaves_home();
     assert_eq!(code, Some(0));
@@ -436,4 +436,58 @@ fn a_refusal_of_the_sandbox_is_shown_with_its_remedy() {
     assert!(text.contains("⊘ the sandbox refused: connecting to `192.0.2.7"), "{text}");
     assert!(text.contains("to allow it: --host 192.0.2.7"), "{text}");
     assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn slash_allow_gives_the_session_one_more_permission() {
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir(home.path().join("other")).unwrap();
+    let touch = || run("touch ~/other/made || true");
+    let turns = [touch(), say("Refused."), touch(), say("Made.")];
+    let mut screen =
+        RunScreen::at_home(home, "exec \"$@\"", &turns, &["--model", "m", "--sandbox", "workspace-write"]);
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("Refused.\n›");
+    screen.types("/allow --writable ~/missing\r");
+    screen.sees("a path of the confinement,");
+    screen.types("/allow --writable ~/other\r");
+    screen.sees("allowed: --writable ~/other\n›");
+    screen.types("again\r");
+    screen.sees("Made.\n›");
+    assert!(screen.home.path().join("other/made").exists(), "{}", screen.text());
+    let requests = screen.requests();
+    assert!(requests.contains("I have allowed --writable ~/other"), "{requests}");
+    screen.types("\x04");
+    let (code, text, _home) = screen.ends_and_leaves_home();
+    assert_eq!((code, text.matches("to go on:").count()), (Some(0), 1), "{text}");
+}
+
+#[test]
+fn undone_changes_belong_to_no_later_turn() {
+    let turns = [run("echo a > made; echo b > kept"), say("One."), run("true"), say("Two.")];
+    let mut screen = RunScreen::new(&turns, &[]);
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("One.\n");
+    screen.sees("+a\n›");
+    screen.types("/undo\r");
+    screen.sees("removed kept\nremoved made\n›");
+    screen.types("/ps\r");
+    screen.sees("nothing runs in the background");
+    screen.types("more\r");
+    screen.sees("Two.\n");
+    screen.types("/diff\r");
+    screen.sees("nothing was changed");
+    screen.types("/undo\r");
+    screen.sees("/undo\nnothing was changed");
+    screen.types("\x04");
+    let (code, _, home) = screen.ends_and_leaves_home();
+    assert_eq!(code, Some(0));
+    assert!(!home.path().join("work/made").exists());
+    let mut log = Command::new(env!("CARGO_BIN_EXE_toolgate"));
+    let log =
+        log.args(["log", "last"]).env("HOME", home.path()).env_remove("XDG_STATE_HOME").output().unwrap();
+    let log = String::from_utf8(log.stdout).unwrap();
+    assert!(log.contains("the user had Toolgate do this: write") && !log.contains("of no call"), "{log}");
 }

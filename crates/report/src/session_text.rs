@@ -5,6 +5,7 @@ use journal::{
     EventTime, JournalEnding, JournalEntry, McpToolRef, RecordedAnswer, RecordedVerdict, RequestUsage,
     SessionSettings, SessionTimeline, TimelineCall, TimelineEvent, TimelineEventKind, TimelineQuestion,
 };
+use runtime::DIRECT_CALL_ID;
 use runtime::wire::TranscriptItem;
 
 use super::text_layout::TextLayout;
@@ -189,6 +190,17 @@ pub(crate) fn entry_sentence(entry: &JournalEntry) -> Option<String> {
         JournalEntry::Agent { path, of } => format!("the agent {path} of {of}"),
         JournalEntry::Interrupted { why } => format!("interrupted: {why}"),
         JournalEntry::End { why } => format!("end: {why}"),
+        // The user made this call, e.g. with `/undo`.
+        JournalEntry::Intent { call, effects } if call == DIRECT_CALL_ID && !effects.is_empty() => {
+            format!("the user had Toolgate do this: {}", effects.join(", "))
+        }
+        JournalEntry::Intent { call, .. }
+        | JournalEntry::Verdict { call, .. }
+        | JournalEntry::Attempt { call, .. }
+            if call == DIRECT_CALL_ID =>
+        {
+            return None;
+        }
         JournalEntry::Intent { call, .. } => stray("intent", call),
         JournalEntry::Verdict { call, .. } => stray("verdict", call),
         JournalEntry::Asked { call, .. } => stray("asked", call),

@@ -76,6 +76,9 @@ pub use turn::{TurnDiff, TurnDiffTracker};
 #[cfg(feature = "wire")]
 pub use wire;
 
+/// The id of a call that no model made: [`Toolgate::call`].
+pub const DIRECT_CALL_ID: &str = "call";
+
 /// A set of tools in a working directory, ready to answer calls.
 #[derive(Clone)]
 pub struct Toolgate {
@@ -103,7 +106,7 @@ impl Toolgate {
 
     /// Answers one call.
     pub async fn call(&self, name: &str, arguments: Value) -> ToolOutput {
-        let call = ToolCall::function("call", name, arguments.to_string());
+        let call = ToolCall::function(DIRECT_CALL_ID, name, arguments.to_string());
         self.router.dispatch(call, CancellationToken::new()).await
     }
 

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::iter::successors;
+use std::path::Path;
 
 use exec::process::SpawnFault;
 use exec::sandbox::SetupFix;
@@ -90,13 +91,26 @@ fn denial_hint(denial: &Denial) -> Option<String> {
     }
 }
 
-/// Returns the flag that would allow what `denial` refused, for the user at the terminal.
-pub fn remedy(denial: &Denial) -> Option<String> {
-    let flag = |flag: &str, value: &str| Some(format!("{flag} {}", quote_for_shell(value)));
+/// Advice to the user at the terminal about a refusal.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Remedy {
+    /// A command to run first.
+    pub prepare: Option<String>,
+    /// The flag that allows the refused access, with its value.
+    pub flag: String,
+}
+
+/// Returns the advice that lifts `denial`.
+pub fn remedy(denial: &Denial) -> Option<Remedy> {
+    let flag = |flag: &str, value: &str| {
+        Some(Remedy { prepare: None, flag: format!("{flag} {}", quote_for_shell(value)) })
+    };
     match denial {
         Denial::Outside { path, .. } => flag("--read-root", &path.display().to_string()),
         Denial::MayNotWrite { roots, .. } if roots.is_empty() => flag("--sandbox", "workspace-write"),
-        Denial::MayNotWrite { path, .. } => flag("--writable", &path.display().to_string()),
+        Denial::MayNotWrite { path, .. } => {
+            Some(writable_remedy(path, &Path::exists, std::env::home_dir().as_deref()))
+        }
         Denial::MayNotReach { name } => flag("--unix-socket", name),
         Denial::MayNotConnect { target, .. } => flag("--host", target),
         Denial::ClosedByRule { .. }
@@ -110,6 +124,27 @@ pub fn remedy(denial: &Denial) -> Option<String> {
         | Denial::ByRule { .. }
         | Denial::ByHook { .. }
         | Denial::Disabled => None,
+    }
+}
+
+/// Returns the advice that makes `path` writable. The flag needs an existing path, and must not open the whole home.
+fn writable_remedy(path: &Path, exists: &dyn Fn(&Path) -> bool, home: Option<&Path>) -> Remedy {
+    let quoted = |path: &Path| quote_for_shell(&path.display().to_string());
+    let existing = path.ancestors().find(|above| exists(above)).unwrap_or(path);
+    let is_too_broad =
+        existing.components().count() <= 2 || home.is_some_and(|home| home.starts_with(existing));
+    if existing == path || !is_too_broad {
+        return Remedy { prepare: None, flag: format!("--writable {}", quoted(existing)) };
+    }
+    match path.parent() {
+        Some(parent) if parent != existing => Remedy {
+            prepare: Some(format!("mkdir -p {}", quoted(parent))),
+            flag: format!("--writable {}", quoted(parent)),
+        },
+        _ => Remedy {
+            prepare: Some(format!("touch {}", quoted(path))),
+            flag: format!("--writable {}", quoted(path)),
+        },
     }
 }
 
@@ -163,6 +198,24 @@ mod tests {
     use runtime::{NetworkPolicy, Tier, ToolError};
 
     use super::*;
+
+    #[test]
+    fn what_must_exist_is_made_first_and_the_home_stays_closed() {
+        let exists = |path: &Path| {
+            ["/", "/home/u", "/home/u/w", "/home/u/w/a"].iter().any(|known| path == Path::new(known))
+        };
+        for (path, expected) in [
+            ("/home/u/w/a", "--writable /home/u/w/a"),
+            ("/home/u/w/new/x", "--writable /home/u/w"),
+            ("/home/u/x", "touch /home/u/x, then --writable /home/u/x"),
+            ("/home/u/.cache/t/x", "mkdir -p /home/u/.cache/t, then --writable /home/u/.cache/t"),
+            ("/srv/data/x", "mkdir -p /srv/data, then --writable /srv/data"),
+        ] {
+            let Remedy { prepare, flag } =
+                writable_remedy(Path::new(path), &exists, Some(Path::new("/home/u")));
+            assert_eq!(prepare.map(|first| format!("{first}, then ")).unwrap_or_default() + &flag, expected);
+        }
+    }
 
     /// Every hint. The fact comes before it, in the words of the library.
     #[test]

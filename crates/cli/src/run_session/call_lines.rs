@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::status_lines::truncate_to_width;
 use session::call_title::title;
-use session::hints::remedy;
+use session::hints::{Remedy, remedy};
 use terminal::{FAINT, to_one_line, wrap_words};
 
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
@@ -29,6 +29,8 @@ enum CallState {
     Failed,
     /// The call did not run.
     Refused,
+    /// The user stopped it.
+    Stopped,
     /// Its processes run on, under this session number.
     RunsOn(i64),
 }
@@ -41,6 +43,7 @@ impl CallState {
             (Some(ToolErrorKind::Forbidden | ToolErrorKind::Denied | ToolErrorKind::Stopped), _) => {
                 Self::Refused
             }
+            (Some(ToolErrorKind::Cancelled), _) => Self::Stopped,
             (_, Some(session)) if output.success => Self::RunsOn(session),
             _ if output.success => Self::Done,
             _ => Self::Failed,
@@ -52,6 +55,7 @@ impl CallState {
             Self::Done => (GOOD, '✓'),
             Self::Failed => (BAD, '✗'),
             Self::Refused => (WARN, '⊘'),
+            Self::Stopped => (WARN, '■'),
             Self::RunsOn(_) => (MARK, '▶'),
         }
     }
@@ -63,8 +67,14 @@ pub(super) fn command_output(output: &ToolOutput) -> Option<&str> {
     output.structured.as_ref()?.get("output")?.as_str()
 }
 
-/// Renders the lines about `output` for a screen of `width` columns; `None` does not wrap or shorten.
-pub(super) fn answer_lines(call: &ToolCall, output: &ToolOutput, width: Option<usize>) -> Vec<String> {
+/// Renders the lines about `output` for a screen of `width` columns; `None` does not wrap or shorten. A user who
+/// `can_allow` more is told the command for it, others the flag.
+pub(super) fn answer_lines(
+    call: &ToolCall,
+    output: &ToolOutput,
+    width: Option<usize>,
+    can_allow: bool,
+) -> Vec<String> {
     let state = CallState::of(output);
     let facts: String =
         call_facts(state, output).iter().map(|fact| format!(" {FAINT}·{FAINT:#} {fact}")).collect();
@@ -79,7 +89,7 @@ pub(super) fn answer_lines(call: &ToolCall, output: &ToolOutput, width: Option<u
     let mut lines = vec![format!("{style}{mark}{style:#} {title}{facts}")];
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(BAR_WIDTH + 1));
     lines.extend(quoted_text(state, output, room));
-    lines.extend(refusal_lines(state, output, room));
+    lines.extend(refusal_lines(state, output, room, can_allow));
     lines
 }
 
@@ -92,6 +102,9 @@ fn call_facts(state: CallState, output: &ToolOutput) -> Vec<String> {
     }
     if let Some(code) = output.facts.exit_code.filter(|code| *code != 0) {
         facts.push(format!("{BAD}exit {code}{BAD:#}"));
+    }
+    if state == CallState::Stopped {
+        facts.push(format!("{WARN}stopped{WARN:#}"));
     }
     if state == CallState::Refused {
         let why = match output.facts.error {
@@ -122,7 +135,12 @@ fn quoted_text(state: CallState, output: &ToolOutput, room: usize) -> Vec<String
     let mut quoted = Vec::new();
     let hidden = written.len().saturating_sub(most);
     if hidden > 0 && command_output(output).is_some() {
-        quoted.push(format!("  {FAINT}│ … {hidden} more above; /output shows all{FAINT:#}"));
+        // The line that marks the cut stands for those that were cut out.
+        let above = match output.facts.omitted {
+            Some(omitted) => hidden - 1 + omitted.lines,
+            None => hidden,
+        };
+        quoted.push(format!("  {FAINT}│ … {above} more above; /output shows all{FAINT:#}"));
     }
     let is_command = command_output(output).is_some();
     // The end of an output says most, the beginning of a message.
@@ -136,7 +154,7 @@ fn quoted_text(state: CallState, output: &ToolOutput, room: usize) -> Vec<String
 }
 
 /// Returns what the sandbox refused to a command that ran, and the flag that would allow it.
-fn refusal_lines(state: CallState, output: &ToolOutput, room: usize) -> Vec<String> {
+fn refusal_lines(state: CallState, output: &ToolOutput, room: usize, can_allow: bool) -> Vec<String> {
     if state == CallState::Refused || output.facts.enforcement.is_none() {
         return Vec::new();
     }
@@ -146,7 +164,11 @@ fn refusal_lines(state: CallState, output: &ToolOutput, room: usize) -> Vec<Stri
     let mut lines = Vec::new();
     for (says, denial) in reported.chain(suspected) {
         let mut rows = wrap_words(&to_one_line(&format!("{says}: {denial}")), room);
-        rows.extend(remedy(denial).map(|flag| to_one_line(&format!("to allow it: {flag}"))));
+        rows.extend(remedy(denial).map(|Remedy { prepare, flag }| {
+            let first = prepare.map(|command| format!("{command}, then ")).unwrap_or_default();
+            let command = if can_allow { "/allow " } else { "" };
+            to_one_line(&format!("to allow it: {first}{command}{flag}"))
+        }));
         for (number, row) in rows.into_iter().enumerate() {
             let mark = if number == 0 { '⊘' } else { ' ' };
             lines.push(format!("  {WARN}{mark} {row}{WARN:#}"));
@@ -185,7 +207,7 @@ mod tests {
 
     fn shown(tool: &str, arguments: &Value, output: &ToolOutput) -> String {
         let call = ToolCall::function("1", tool, arguments.to_string());
-        let lines = answer_lines(&call, output, Some(60));
+        let lines = answer_lines(&call, output, Some(60), true);
         let text = strip_str(&lines.join("\n")).to_string();
         assert!(text.lines().all(|line| line.width() <= 60), "{text}");
         text
@@ -225,16 +247,16 @@ mod tests {
         output.facts.denials =
             vec![Denial::MayNotConnect { target: "example.com".into(), network: NetworkPolicy::Loopback }];
         output.facts.suspected_denial =
-            Some(Denial::MayNotWrite { path: "/home/u/out.txt".into(), roots: vec!["/w".into()] });
+            Some(Denial::MayNotWrite { path: "/etc/hosts".into(), roots: vec!["/w".into()] });
         assert_snapshot!(shown("exec_command", &json!({ "cmd": "curl -sS https://example.com | head" }), &output), @r"
         ✓ exec_command curl -sS https://exampl… · 39 ms · sandboxed
           ⊘ the sandbox refused: connecting to `example.com` is not
             allowed: only programs that run in the same sandbox can
             be reached (the network is loopback)
-            to allow it: --host example.com
-          ⊘ the sandbox probably refused: `/home/u/out.txt` may not
-            be changed: it lies outside the writable roots (`/w`)
-            to allow it: --writable /home/u/out.txt
+            to allow it: /allow --host example.com
+          ⊘ the sandbox probably refused: `/etc/hosts` may not be
+            changed: it lies outside the writable roots (`/w`)
+            to allow it: /allow --writable /etc/hosts
         ");
     }
 

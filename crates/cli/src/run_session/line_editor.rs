@@ -208,12 +208,16 @@ impl<'a> TypedInput<'a> {
             ("", _) => Self::Nothing,
             ("/quit" | "/exit" | "exit" | "quit", _) => Self::Quit,
             // A path is no command, and neither is a sentence about one.
-            (_, Some(name)) if is_command_name(name) && (argument.is_empty() || name == "model") => {
+            (_, Some(name)) if is_command_name(name) && (argument.is_empty() || takes_argument(name)) => {
                 Self::Command(name, argument.trim())
             }
             _ => Self::Prompt(line),
         }
     }
+}
+
+fn takes_argument(command: &str) -> bool {
+    matches!(command, "allow" | "model")
 }
 
 fn is_command_name(name: &str) -> bool {
@@ -231,6 +235,7 @@ mod tests {
             ("/quit\n", TypedInput::Quit),
             ("/tools\n", TypedInput::Command("tools", "")),
             ("/model gpt-5 \n", TypedInput::Command("model", "gpt-5")),
+            ("/allow --host a.example\n", TypedInput::Command("allow", "--host a.example")),
             ("/diff is wrong\n", TypedInput::Prompt("/diff is wrong")),
             ("/etc/hosts is wrong\n", TypedInput::Prompt("/etc/hosts is wrong")),
             ("/etc/hosts\n", TypedInput::Prompt("/etc/hosts")),

@@ -1,5 +1,6 @@
 //! Runs a model session with live output and optional user input, for `toolgate run` and `toolgate demo`.
 
+mod allow_command;
 mod call_lines;
 mod json_view;
 mod key_decoder;
@@ -33,6 +34,7 @@ use crate::exit_status::INTERRUPTED;
 use crate::terminal_approver::TerminalApprover;
 use config::OperationFault;
 use config::UserDirs;
+use config::flags::WorkspaceArgs;
 use line_editor::TypedLines;
 use prompt_completion::PromptCompleter;
 use prompt_editor::PromptEditor;
@@ -63,14 +65,26 @@ trait SessionView: SessionObserver + CallObserver {
     fn release_screen(&self) {}
     /// The user is asked to type a line.
     fn show_prompt(&self) {}
+    /// The turn waits for the user, or goes on.
+    fn set_waiting_for_user(&self, _is_waiting: bool) {}
     /// The user has edited the input.
     fn show_input(&self, _editor: &PromptEditor) {}
     /// The user has typed the whole line.
     fn commit_input(&self, _line: &str) {}
-    /// Returns the title and the output of the last command.
-    fn last_output(&self) -> Option<(String, String)> {
+    /// Returns the last command that printed something.
+    fn last_output(&self) -> Option<PrintedOutput> {
         None
     }
+}
+
+/// The output of a command.
+#[derive(Clone)]
+struct PrintedOutput {
+    title: String,
+    /// The text as the model got it, perhaps without its middle.
+    text: String,
+    /// The file with all of it, if the model did not get all.
+    file: Option<PathBuf>,
 }
 
 /// A session that begins.
@@ -104,27 +118,45 @@ pub(crate) struct RunInputs {
 
 /// Runs a session with these inputs, and further ones if the user wants them.
 pub(crate) fn run_session(args: &RunArgs, inputs: &RunInputs) -> Result<ExitCode, OperationFault> {
-    let view = choose_view(args.json);
-    let mut task = Some((read_prompt(args)?, read_pictures(args)?));
-    let mut resume = args.resume.clone();
+    let prompt = read_prompt(args)?;
+    let view = choose_view(args.json, inputs.is_interactive() && prompt.is_none());
+    let mut task = Some((prompt, read_pictures(args)?));
+    let mut place = args.place.clone();
+    let mut continued = args.resume.clone().map(ContinuedSession::Resumed);
     // ends: when the user wants no other session
     loop {
         let (prompt, images) = task.take().unwrap_or_default();
-        let run = SessionRun { args, inputs, view: Arc::clone(&view), resume: resume.take() };
+        let (place_now, continued_now) = (place.clone(), continued.take());
+        let run =
+            SessionRun { args, place: place_now, inputs, view: Arc::clone(&view), continued: continued_now };
         match run.run_to_end(prompt, images)? {
             ReplEnd::Exit(code) => return Ok(code),
-            ReplEnd::NewSession => {}
+            ReplEnd::NewSession { model } => place.model = Some(model),
+            ReplEnd::Widened { id, place: wider } => {
+                place = wider;
+                continued = Some(ContinuedSession::Widened(id));
+            }
         }
     }
+}
+
+/// The session that a run continues.
+#[derive(Clone)]
+enum ContinuedSession {
+    /// An earlier session: the prefix of its id, or `last`.
+    Resumed(String),
+    /// The session that just ended, with more permissions.
+    Widened(String),
 }
 
 /// One session of a run.
 struct SessionRun<'a> {
     args: &'a RunArgs,
+    /// The directory and the permissions, with what the user allowed meanwhile.
+    place: WorkspaceArgs,
     inputs: &'a RunInputs,
     view: Arc<dyn SessionView>,
-    /// The session to resume: the prefix of its id, or `last`.
-    resume: Option<String>,
+    continued: Option<ContinuedSession>,
 }
 
 /// The tools and the model of a session, before it starts.
@@ -140,7 +172,7 @@ impl SessionRun<'_> {
     fn run_to_end(self, prompt: Option<String>, images: Vec<OutputImage>) -> Result<ReplEnd, OperationFault> {
         let Some(prepared) = self.prepare()? else { return Ok(ReplEnd::Exit(ExitCode::from(INTERRUPTED))) };
         let PreparedSession { composed, chosen, limits, earlier, cwd } = prepared;
-        let Self { args, inputs, view, .. } = self;
+        let Self { args, place, inputs, view, continued } = self;
         let (name, dirs) = (chosen.name.clone(), inputs.dirs.clone());
         let (processes, refusals) =
             (Arc::<runtime::SharedProcesses>::default(), Arc::<RefusalCounter>::default());
@@ -151,8 +183,9 @@ impl SessionRun<'_> {
         if let Some(approver) = &inputs.approver {
             composed = composed.with_approver(Arc::clone(approver));
         }
-        let subagents = args.agents.then(|| build_subagents(args, inputs, (&chosen, &limits), &processes));
+        let subagents = args.agents.then(|| build_subagents(&place, inputs, (&chosen, &limits), &processes));
         let screen = SessionScreen::new(view, inputs, refusals);
+        let is_widened = matches!(continued, Some(ContinuedSession::Widened(_)));
         let context = limits.context;
         crate::commands::block_on(async {
             let spec = SessionSpec {
@@ -179,21 +212,26 @@ impl SessionRun<'_> {
                 resumed: assembled.resumed,
                 rights: describe_rights(&assembled.toolgate),
                 context,
-                last_exchange: earlier.as_ref().and_then(|earlier| earlier.last_exchange.as_ref()),
+                last_exchange: earlier
+                    .as_ref()
+                    .and_then(|earlier| earlier.last_exchange.as_ref())
+                    .filter(|_| !is_widened),
                 other_directory: earlier.as_ref().and_then(|earlier| earlier.other_directory(&cwd)),
             });
-            run_turns_and_close(assembled, screen, dirs, (prompt, images)).await
+            run_turns_and_close(assembled, screen, (dirs, place), (prompt, images)).await
         })
     }
 
     /// Chooses rights, tools and model: as flags and configuration say, as in an earlier session, or as the user
     /// answers. `None` if the user stops.
     fn prepare(&self) -> Result<Option<PreparedSession>, OperationFault> {
-        let (args, dirs) = (self.args, &self.inputs.dirs);
-        let cwd = working_directory(&args.place)?;
-        let resume = self.resume.as_deref();
-        let earlier = resume.map(|prefix| EarlierSession::read(dirs, prefix, &cwd)).transpose()?;
-        let mut config = config::load(&cwd, dirs, &args.place)?;
+        let (args, place, dirs) = (self.args, &self.place, &self.inputs.dirs);
+        let cwd = working_directory(place)?;
+        let continued = self.continued.as_ref().map(|continued| match continued {
+            ContinuedSession::Resumed(prefix) | ContinuedSession::Widened(prefix) => prefix.as_str(),
+        });
+        let earlier = continued.map(|prefix| EarlierSession::read(dirs, prefix, &cwd)).transpose()?;
+        let mut config = config::load(&cwd, dirs, place)?;
         if let Some(earlier) = &earlier {
             earlier.restore(&mut config, &cwd, dirs);
         }
@@ -203,7 +241,7 @@ impl SessionRun<'_> {
                 None => return Ok(None),
             }
         }
-        let composed = compose_in_dirs(&args.place, dirs.clone(), |loaded| *loaded = config.clone())?;
+        let composed = compose_in_dirs(place, dirs.clone(), |loaded| *loaded = config.clone())?;
         let chosen = match &self.inputs.chosen {
             Some(chosen) => chosen.clone(),
             None => {
@@ -258,7 +296,7 @@ impl SessionScreen {
 async fn run_turns_and_close(
     assembled: AssembledSession,
     screen: SessionScreen,
-    dirs: UserDirs,
+    (dirs, place): (UserDirs, WorkspaceArgs),
     (prompt, images): (Option<String>, Vec<OutputImage>),
 ) -> Result<ReplEnd, OperationFault> {
     let quota = assembled.quota.clone();
@@ -282,6 +320,7 @@ async fn run_turns_and_close(
         user_questions,
         toolgate: &toolgate,
         dirs,
+        place,
         recorder: &recorder,
         settings,
         last_turn_end: "done",
@@ -293,7 +332,7 @@ async fn run_turns_and_close(
     let why = stopped.unwrap_or(repl.last_turn_end);
     drop(repl);
     view.release_screen();
-    if can_go_on {
+    if can_go_on && !matches!(ended, Ok(ReplEnd::Widened { .. })) {
         view.on_session_end(id.as_str());
     }
     session::close_journal(&recorder, why).map_err(session::journal_fault)?;
@@ -343,19 +382,23 @@ fn describe_rights(toolgate: &runtime::Toolgate) -> String {
     format!("{may} · approval {}", gate.approval().as_str())
 }
 
-fn choose_view(to_programs: bool) -> Arc<dyn SessionView> {
-    if to_programs { Arc::new(json_view::JsonLines) } else { Arc::new(terminal_view::TerminalView::new()) }
+fn choose_view(to_programs: bool, takes_commands: bool) -> Arc<dyn SessionView> {
+    if to_programs {
+        Arc::new(json_view::JsonLines)
+    } else {
+        Arc::new(terminal_view::TerminalView::new(takes_commands))
+    }
 }
 
 /// Creates the factory of subagent sessions.
 fn build_subagents(
-    args: &RunArgs,
+    place: &WorkspaceArgs,
     inputs: &RunInputs,
     (chosen, limits): (&ChosenModel, &TurnLimits),
     processes: &runtime::SharedProcesses,
 ) -> Arc<SubagentSessions> {
     Arc::new(SubagentSessions {
-        place: args.place.clone(),
+        place: place.clone(),
         dirs: inputs.dirs.clone(),
         chosen: chosen.clone(),
         limits: limits.clone(),

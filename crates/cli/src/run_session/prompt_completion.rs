@@ -25,17 +25,22 @@ pub(super) struct Completion {
 /// Completes words in one working directory.
 pub(super) struct PromptCompleter {
     cwd: PathBuf,
+    /// The directory that `~` stands for.
+    home: Option<PathBuf>,
 }
 
 impl PromptCompleter {
     pub(super) fn new(cwd: PathBuf) -> Self {
-        Self { cwd }
+        Self { cwd, home: std::env::home_dir() }
     }
 
     /// Completes the word before `cursor`.
     pub(super) fn complete(&self, text: &str, cursor: usize) -> Completion {
         let before = &text[..cursor];
-        let start = before.rfind([' ', '\n', '\t', '"', '\'', '(', '@']).map_or(0, |at| at + 1);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let is_quoted = before[line_start..].matches('"').count() % 2 == 1;
+        let separators: &[char] = if is_quoted { &['"'] } else { &[' ', '\n', '\t', '"', '\'', '(', '@'] };
+        let start = before.rfind(separators).map_or(0, |at| at + 1);
         let word = &before[start..];
         if start == 0
             && let Some(command) = word.strip_prefix('/')
@@ -50,10 +55,28 @@ impl PromptCompleter {
         let (directory, prefix) =
             word.rsplit_once('/').map_or(("", word), |(directory, prefix)| (directory, prefix));
         let shown = &word[..word.len() - prefix.len()];
-        let directory = if shown == "/" { Path::new("/").to_owned() } else { self.cwd.join(directory) };
+        let directory = match (shown, shown.strip_prefix("~/"), &self.home) {
+            ("/", ..) => Path::new("/").to_owned(),
+            (_, Some(below), Some(home)) => home.join(below),
+            _ => self.cwd.join(directory),
+        };
         let names = entries(&directory, prefix).into_iter().map(|name| format!("{shown}{name}")).collect();
-        best_completion(start, word, names)
+        quote_blanks(best_completion(start, word, names), is_quoted)
     }
+}
+
+/// Puts a name with blanks in quotes, which stay open until the name is complete.
+fn quote_blanks(mut done: Completion, is_quoted: bool) -> Completion {
+    let name = done.insert.trim_end_matches(' ');
+    let is_complete = done.candidates.is_empty() && name.len() < done.insert.len();
+    let has_blank = if is_complete { name.contains(' ') } else { done.insert.contains(' ') };
+    match (is_quoted, has_blank) {
+        (true, _) if is_complete => done.insert = format!("{name}\" "),
+        (false, true) if is_complete => done.insert = format!("\"{name}\" "),
+        (false, true) => done.insert = format!("\"{}", done.insert),
+        _ => {}
+    }
+    done
 }
 
 /// Completes `word` as far as all candidates agree.
@@ -88,7 +111,8 @@ fn entries(directory: &Path, prefix: &str) -> Vec<String> {
             let entry = entry.ok()?;
             let name = entry.file_name().into_string().ok()?;
             let fits = name.starts_with(prefix) && (prefix.starts_with('.') || !name.starts_with('.'));
-            let is_plain = !name.chars().any(|letter| is_invisible(letter) || letter.is_whitespace());
+            let is_plain =
+                !name.chars().any(|letter| is_invisible(letter) || matches!(letter, '"' | '\t' | '\n'));
             let slash = if entry.path().is_dir() { "/" } else { "" };
             (fits && is_plain).then(|| format!("{name}{slash}"))
         })
@@ -109,12 +133,14 @@ mod tests {
     #[test]
     fn words_are_completed() {
         let directory = tempfile::tempdir().unwrap();
-        for name in ["src/main.rs", "src/markdown.rs", "README.md", ".hidden", "a b"] {
+        for name in ["src/main.rs", "src/markdown.rs", "README.md", ".hidden", "a b", "my one", "my two/x y"]
+        {
             let file = directory.path().join(name);
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(file, "").unwrap();
         }
-        let completer = PromptCompleter::new(directory.path().to_owned());
+        let cwd = directory.path().to_owned();
+        let completer = PromptCompleter { home: Some(cwd.join("src")), cwd };
         let rows = [
             ("/und", "/undo ", ""),
             ("/s", "/s", "/sessions /status"),
@@ -123,7 +149,12 @@ mod tests {
             ("s", "src/", ""),
             ("look at @src/mai", "look at @src/main.rs ", ""),
             (".h", ".hidden ", ""),
-            ("a", "a", ""),
+            ("a", "\"a b\" ", ""),
+            ("see m", "see \"my ", "my one my two/"),
+            ("see \"my o", "see \"my one\" ", ""),
+            ("see \"my t", "see \"my two/", ""),
+            ("see \"my two/", "see \"my two/x y\" ", ""),
+            ("see ~/mai", "see ~/main.rs ", ""),
             ("nothing/like", "nothing/like", ""),
         ];
         for (typed, expected, candidates) in rows {

@@ -30,9 +30,19 @@ pub(super) struct PromptEditor {
     history: PromptHistory,
     /// The position in the history, counted from the newest, and the text before the history was entered.
     recalled: Option<(usize, String)>,
+    search: Option<HistorySearch>,
     completer: PromptCompleter,
-    /// The candidates that the last Tab found.
+    /// The candidates that the last Tab found, or the state of the search in the history.
     candidates: Vec<String>,
+}
+
+/// A search in the history: each typed letter narrows it, Ctrl-R goes on to an older prompt.
+struct HistorySearch {
+    sought: String,
+    /// Position of the shown prompt, counted from the newest.
+    found: Option<usize>,
+    /// The text before the search.
+    typed: String,
 }
 
 /// Receives deleted text, for Ctrl-Y.
@@ -62,7 +72,7 @@ impl ChangeListener for DeletedText {
 impl PromptEditor {
     pub(super) fn new(history: PromptHistory, completer: PromptCompleter) -> Self {
         let (buffer, deleted) = (LineBuffer::with_capacity(MAX_PROMPT_BYTES), DeletedText::default());
-        Self { buffer, deleted, history, recalled: None, completer, candidates: Vec::new() }
+        Self { buffer, deleted, history, recalled: None, search: None, completer, candidates: Vec::new() }
     }
 
     /// Returns the text.
@@ -83,6 +93,7 @@ impl PromptEditor {
     /// Handles a key.
     pub(super) fn handle(&mut self, key: LineEditKey) -> EditorEvent {
         self.candidates.clear();
+        let Some(key) = self.handle_in_search(key) else { return EditorEvent::Edited };
         match key {
             LineEditKey::Enter if self.text().ends_with('\\') && self.buffer.is_cursor_at_end() => {
                 self.buffer.backspace(1, &mut self.deleted);
@@ -97,7 +108,7 @@ impl PromptEditor {
             LineEditKey::Tab => self.complete(),
             LineEditKey::Up => self.up(),
             LineEditKey::Down => self.down(),
-            LineEditKey::SearchHistory => self.search_history(),
+            LineEditKey::SearchHistory => self.begin_search(),
             LineEditKey::Left => drop(self.buffer.move_backward(1)),
             LineEditKey::Right => drop(self.buffer.move_forward(1)),
             LineEditKey::WordLeft => drop(self.buffer.move_to_prev_word(Word::Emacs, 1)),
@@ -114,6 +125,10 @@ impl PromptEditor {
                 let text = self.deleted.text.clone();
                 self.insert(&text);
             }
+        }
+        // An emptied line is a new one: Up begins again at the newest prompt.
+        if self.buffer.is_empty() {
+            self.recalled = None;
         }
         EditorEvent::Edited
     }
@@ -193,18 +208,61 @@ impl PromptEditor {
         }
     }
 
-    /// Shows the next older prompt that contains the text typed before the search.
-    fn search_history(&mut self) {
-        let (from, sought) = match self.recalled.take() {
-            Some((position, typed)) => (position + 1, typed),
-            None => (0, self.text().to_owned()),
-        };
-        match self.history.find(&sought, from).map(|(at, text)| (at, text.to_owned())) {
-            Some((at, text)) => {
-                self.set_text(&text);
-                self.recalled = Some((at, sought));
+    /// Begins a search for earlier prompts that contain the typed text.
+    fn begin_search(&mut self) {
+        let typed = self.text().to_owned();
+        self.recalled = None;
+        self.search = Some(HistorySearch { sought: typed.clone(), found: None, typed });
+        self.search_from(0);
+    }
+
+    /// Handles a key of a search. Returns a key that is not part of a search, after ending it.
+    fn handle_in_search(&mut self, key: LineEditKey) -> Option<LineEditKey> {
+        let Some(search) = &mut self.search else { return Some(key) };
+        match key {
+            LineEditKey::Text(text) => {
+                search.sought.push_str(&text);
+                let from = search.found.unwrap_or(0);
+                self.search_from(from);
             }
-            None => self.set_text(&sought),
+            LineEditKey::Backspace => {
+                search.sought.pop();
+                self.search_from(0);
+            }
+            LineEditKey::SearchHistory => {
+                let from = search.found.map_or(0, |found| found + 1);
+                self.search_from(from);
+            }
+            LineEditKey::Escape => {
+                let typed = std::mem::take(&mut search.typed);
+                self.search = None;
+                self.set_text(&typed);
+            }
+            other => {
+                let HistorySearch { found, typed, .. } = self.search.take()?;
+                self.recalled = found.map(|found| (found, typed));
+                return Some(other);
+            }
+        }
+        None
+    }
+
+    /// Shows the newest prompt from position `from` on that contains the sought text; without one, nothing changes.
+    fn search_from(&mut self, from: usize) {
+        let Some(search) = &mut self.search else { return };
+        let found = match search.sought.as_str() {
+            "" => None,
+            sought => self.history.find(sought, from).map(|(at, text)| (at, text.to_owned())),
+        };
+        let state = match (&found, search.sought.as_str()) {
+            (Some(_), sought) => format!("search: {sought}"),
+            (None, "") => "search: type a part of an earlier prompt".to_owned(),
+            (None, sought) => format!("search: {sought} (no older prompt has it)"),
+        };
+        self.candidates = vec![format!("{state} · Ctrl-R older · Enter sends · Esc goes back")];
+        if let Some((at, text)) = found {
+            search.found = Some(at);
+            self.set_text(&text);
         }
     }
 
@@ -275,10 +333,19 @@ mod tests {
             ("\x1b[A", "fix the docs|"),
             ("\x1b[A\x1b[A\x1b[A\x1b[A", "fix the test|"),
             ("draft\x1b[A\x1b[A\x1b[B\x1b[B", "draft|"),
-            ("make\x12", "run make|"),
-            ("fix\x12\x12", "fix the test|"),
-            ("fix\x12\x12\x12", "fix|"),
+            ("\x1b[A\x1b[A\x15\x1b[A", "fix the docs|"),
             ("\x1b[B", "|"),
+            // Text before Ctrl-R is sought, and so is text typed after it.
+            ("make\x12", "run make|"),
+            ("\x12mak", "run make|"),
+            ("fix\x12\x12", "fix the test|"),
+            ("fix\x12\x12\x12", "fix the test|"),
+            ("\x12fix the t", "fix the test|"),
+            ("\x12fix the tx\x7f", "fix the test|"),
+            // Escape goes back; any other key takes what was found.
+            ("draft\x12\x1b", "draft|"),
+            ("\x12make\x01x", "x|run make"),
+            ("\x12make\x1b[A", "fix the test|"),
         ];
         for (keys, expected) in rows {
             assert_eq!(typed(&mut editor(&earlier), keys), expected, "{keys:?}");

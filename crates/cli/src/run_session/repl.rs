@@ -12,12 +12,13 @@ use tokio::sync::watch;
 use super::SessionView;
 use super::line_editor::{TypedInput, TypedLines};
 use super::refusal_counter::RefusalCounter;
-use super::slash_commands::{AfterCommand, SlashCommands};
+use super::slash_commands::{AfterCommand, SlashCommands, session_id};
 use super::user_questions::UserQuestions;
 use crate::exit_status::INTERRUPTED;
 use crate::terminal_approver::TerminalApprover;
 use config::OperationFault;
 use config::UserDirs;
+use config::flags::WorkspaceArgs;
 
 /// The exit status after the maximum number of requests, or at the end of the budget.
 const OUT_OF_BUDGET_STATUS: u8 = 3;
@@ -31,8 +32,10 @@ const TICK_INTERVAL: Duration = Duration::from_millis(100);
 pub(super) enum ReplEnd {
     /// The program ends with this status.
     Exit(ExitCode),
-    /// The user wants a new session.
-    NewSession,
+    /// The user wants a new session, with this model.
+    NewSession { model: String },
+    /// The user wants to go on with this session and more permissions.
+    Widened { id: String, place: WorkspaceArgs },
 }
 
 /// A session with its user.
@@ -45,6 +48,8 @@ pub(super) struct ReplSession<'a> {
     pub(super) user_questions: Arc<UserQuestions>,
     pub(super) toolgate: &'a Toolgate,
     pub(super) dirs: UserDirs,
+    /// The directory and the permissions, as flags give them.
+    pub(super) place: WorkspaceArgs,
     pub(super) recorder: &'a JournalRecorder,
     pub(super) settings: SessionSettings,
     /// The end of the last turn, in a word.
@@ -78,7 +83,12 @@ impl ReplSession<'_> {
                 TypedInput::Quit => return Ok(ReplEnd::Exit(ExitCode::SUCCESS)),
                 TypedInput::Command(command, argument) => match self.execute(command, argument).await {
                     Ok(AfterCommand::Continue) => {}
-                    Ok(AfterCommand::NewSession) => return Ok(ReplEnd::NewSession),
+                    Ok(AfterCommand::NewSession) => {
+                        return Ok(ReplEnd::NewSession { model: self.session.model_name().to_owned() });
+                    }
+                    Ok(AfterCommand::Widen(place)) => {
+                        return Ok(ReplEnd::Widened { id: session_id(self.recorder), place: *place });
+                    }
                     Err(fault) => drop(crate::exit_status::report_fault(&fault)),
                 },
                 TypedInput::Prompt(prompt) => {
@@ -93,8 +103,9 @@ impl ReplSession<'_> {
     async fn execute(&mut self, command: &str, argument: &str) -> Result<AfterCommand, OperationFault> {
         let (session, view) = (&mut self.session, &*self.view);
         let (toolgate, dirs, recorder) = (self.toolgate, &self.dirs, self.recorder);
-        let settings = &mut self.settings;
-        SlashCommands { toolgate, dirs, session, view, recorder, settings }.execute(command, argument).await
+        let (settings, place) = (&mut self.settings, &self.place);
+        let commands = SlashCommands { toolgate, dirs, place, session, view, recorder, settings };
+        commands.execute(command, argument).await
     }
 
     async fn run_turn(&mut self, prompt: &str, images: Vec<OutputImage>) -> Result<TurnEnd, OperationFault> {

@@ -1,17 +1,25 @@
 //! Slash commands of `toolgate run`: input between turns that is not for the model.
 
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
 use agent::{AgentSession, JournalRecorder};
 use journal::{JournalEntry, SessionSettings};
-use runtime::{Toolgate, json};
+use runtime::{Toolgate, Value, json};
 
-use super::SessionView;
+use super::call_lines::format_duration;
+use super::{PrintedOutput, SessionView, allow_command};
+use config::flags::WorkspaceArgs;
 use config::{OperationFault, UserDirs};
-use report::replay::{reverse_diff, split_undoable};
+use report::replay::{describe_undoing, reverse_diff, split_undoable};
 use session::choose_model::reasoning_mode;
+use session::compose::compose_in_dirs;
 use session::turn_diff_store;
 
 /// The commands and their help.
 pub(super) const COMMANDS: &[(&str, &str)] = &[
+    ("allow", "gives this session one more permission; alone: which ones"),
     ("clear", "clears the screen"),
     ("diff", "what the last turn changed"),
     ("help", "this"),
@@ -32,6 +40,8 @@ const KEYS: &str = "\
 Alt-Enter or \\ at the end begins a new line; Up, Down and Ctrl-R find earlier prompts; Tab completes.
 Type while it works to add to what you asked. Esc or Ctrl-C stops the turn; Ctrl-C twice ends the program.";
 
+/// Bytes of a command's output that are printed.
+const MAX_PRINTED_BYTES: u64 = 4 << 20;
 /// Number of sessions that are listed.
 const MAX_LISTED_SESSIONS: usize = 10;
 
@@ -39,6 +49,8 @@ const MAX_LISTED_SESSIONS: usize = 10;
 pub(super) struct SlashCommands<'a> {
     pub(super) toolgate: &'a Toolgate,
     pub(super) dirs: &'a UserDirs,
+    /// The directory and the permissions, as flags give them.
+    pub(super) place: &'a WorkspaceArgs,
     pub(super) session: &'a mut AgentSession,
     pub(super) view: &'a dyn SessionView,
     pub(super) recorder: &'a JournalRecorder,
@@ -47,9 +59,11 @@ pub(super) struct SlashCommands<'a> {
 }
 
 /// The way a session continues after a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum AfterCommand {
     Continue,
+    /// This session ends, and goes on with these permissions.
+    Widen(Box<WorkspaceArgs>),
     /// This session ends, and a new one begins.
     NewSession,
 }
@@ -57,22 +71,25 @@ pub(super) enum AfterCommand {
 impl SlashCommands<'_> {
     /// Executes a command with its argument, which may be empty.
     pub(super) async fn execute(
-        &mut self,
+        mut self,
         command: &str,
         argument: &str,
     ) -> Result<AfterCommand, OperationFault> {
         match command {
+            "allow" if argument.is_empty() => terminal::print_text(allow_command::USAGE)?,
+            "allow" => return self.allow(argument).map(|place| AfterCommand::Widen(Box::new(place))),
             "help" => terminal::print_text(&help())?,
             "clear" => terminal::print_styled("\x1b[H\x1b[2J\x1b[3J")?,
             "new" => return Ok(AfterCommand::NewSession),
             "model" => self.choose_model(argument)?,
             "output" => match self.view.last_output() {
-                Some((title, output)) => terminal::print_text(&format!("{title}\n{output}"))?,
-                None => terminal::print_text("no command has run yet")?,
+                Some(printed) => print_output(&printed)?,
+                None => terminal::print_text("no command has printed anything yet")?,
             },
             "ps" => {
-                let running = self.toolgate.call("list_sessions", json!({})).await;
-                terminal::print_text(&running.joined_text())?;
+                let listed = self.toolgate.call("list_sessions", json!({})).await;
+                let sessions = listed.structured.as_ref().and_then(|listed| listed["sessions"].as_array());
+                terminal::print_text(&process_table(sessions.map_or(&[], Vec::as_slice)))?;
             }
             "status" => terminal::print_text(&self.describe_status())?,
             "tools" => {
@@ -90,6 +107,16 @@ impl SlashCommands<'_> {
         Ok(AfterCommand::Continue)
     }
 
+    /// Returns the permissions with one more, after a check that they can be given.
+    fn allow(&self, argument: &str) -> Result<WorkspaceArgs, OperationFault> {
+        let mut place = self.place.clone();
+        let flag = allow_command::add_permission(&mut place, argument)?;
+        drop(compose_in_dirs(&place, self.dirs.clone(), |_| {})?.build()?);
+        terminal::print_text(&format!("allowed: {flag}"))?;
+        self.session.handle().steer(format!("(I have allowed {flag}.)")).map_err(session::journal_fault)?;
+        Ok(place)
+    }
+
     /// Shows the model's name, or sets it for the next requests.
     fn choose_model(&mut self, name: &str) -> Result<(), OperationFault> {
         if name.is_empty() {
@@ -104,7 +131,7 @@ impl SlashCommands<'_> {
 
     fn describe_status(&self) -> String {
         let journal = self.recorder.path();
-        let id = journal.file_stem().unwrap_or_default().to_string_lossy();
+        let id = session_id(self.recorder);
         format!(
             "session    {id}\nmodel      {}\n{}\njournal    {}",
             self.session.model_name(),
@@ -136,7 +163,7 @@ impl SlashCommands<'_> {
     }
 
     /// Undoes the last turn, as a whole or not at all, and tells the model.
-    async fn undo_last_turn(&self) -> Result<(), OperationFault> {
+    async fn undo_last_turn(&mut self) -> Result<(), OperationFault> {
         let Some(diff) = self.last_diff()? else {
             return Ok(terminal::print_text("nothing was changed")?);
         };
@@ -148,11 +175,16 @@ impl SlashCommands<'_> {
             return Ok(terminal::print_text(&text)?);
         }
         let output = self.toolgate.call("apply_patch", json!({ "input": reverse_diff(&undoable) })).await;
-        terminal::print_text(&output.joined_text())?;
+        let done = match output.success {
+            true => describe_undoing(&undoable).join("\n"),
+            false => format!("nothing was undone: {}", output.joined_text()),
+        };
+        terminal::print_text(&done)?;
         if !left.is_empty() {
             terminal::print_hint(&format!("not undone, since they are not text files: {left}"));
         }
         if output.success {
+            self.session.forget_file_changes();
             if let Some(state) = &self.dirs.state {
                 turn_diff_store::save_diff(state, &self.toolgate.router().working_dir().cwd, "");
             }
@@ -179,6 +211,59 @@ impl SlashCommands<'_> {
         terminal::print_hint("`toolgate run --resume ID` goes on with one");
         Ok(())
     }
+}
+
+/// Formats the processes that run in the background.
+fn process_table(sessions: &[Value]) -> String {
+    if sessions.is_empty() {
+        return "nothing runs in the background".to_owned();
+    }
+    let row = |number: &str, state: &str, time: &str, command: &str| {
+        format!("{number:<8} {state:<12} {time:>10}   {command}")
+    };
+    let mut rows = vec![row("SESSION", "STATE", "TIME", "COMMAND")];
+    rows.extend(sessions.iter().map(|session| {
+        let time = Duration::from_secs_f64(session["wall_time_seconds"].as_f64().unwrap_or_default());
+        let command = terminal::to_one_line(session["command"].as_str().unwrap_or_default());
+        let state = session["state"].as_str().unwrap_or_default();
+        row(&session["session_id"].to_string(), state, &format_duration(time), &command)
+    }));
+    rows.join("\n")
+}
+
+/// Prints all that a command printed.
+fn print_output(printed: &PrintedOutput) -> Result<(), OperationFault> {
+    let PrintedOutput { title, text, file } = printed;
+    let Some(file) = file else { return Ok(terminal::print_text(&format!("{title}\n{text}"))?) };
+    match read_output_file(file) {
+        Ok((whole, rest)) => {
+            terminal::print_text(&format!("{title}\n{whole}"))?;
+            if rest > 0 {
+                terminal::print_hint(&format!("{rest} bytes more are in {}", file.display()));
+            }
+        }
+        Err(fault) => {
+            terminal::print_text(&format!("{title}\n{text}"))?;
+            terminal::print_hint(&format!("the whole output is not available: {}: {fault}", file.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Reads at most [`MAX_PRINTED_BYTES`] of a kept output, and returns how many are left.
+#[expect(clippy::disallowed_methods, reason = "Toolgate wrote this file")]
+fn read_output_file(file: &Path) -> std::io::Result<(String, u64)> {
+    let mut bytes = Vec::new();
+    let opened = std::fs::File::open(file)?;
+    let size = opened.metadata()?.len();
+    opened.take(MAX_PRINTED_BYTES).read_to_end(&mut bytes)?;
+    let rest = size.saturating_sub(bytes.len() as u64);
+    Ok((String::from_utf8_lossy(&bytes).into_owned(), rest))
+}
+
+/// Returns the id of the session, which names its journal.
+pub(super) fn session_id(recorder: &JournalRecorder) -> String {
+    recorder.path().file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn help() -> String {

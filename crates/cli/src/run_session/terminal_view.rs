@@ -15,7 +15,7 @@ use super::call_lines::{BAD, GOOD, MARK, answer_lines, command_output, format_du
 use super::prompt_editor::PromptEditor;
 use super::status_lines::{BusyStatus, StatusLines, StatusView, TypedText};
 use super::turn_totals::TurnTotals;
-use super::{SessionStart, SessionView};
+use super::{PrintedOutput, SessionStart, SessionView};
 use session::approval::ScreenSize;
 use session::call_title::title;
 use terminal::{FAINT, MarkdownStream, NAME, escape_invisible, to_one_line, wrap_words};
@@ -37,6 +37,8 @@ pub(super) struct TerminalView {
     /// Standard error is a terminal that can move the cursor; with `both`, standard output is a terminal too.
     terminal: bool,
     stdout_is_terminal: bool,
+    /// The user can type commands such as `/allow`.
+    takes_commands: bool,
 }
 
 /// The mutable state of the view.
@@ -59,8 +61,8 @@ struct TerminalViewState {
     totals: TurnTotals,
     /// The length of the model's context, in tokens.
     context: u64,
-    /// The title and output of the last command.
-    last_output: Option<(String, String)>,
+    /// The last command that printed something.
+    last_output: Option<PrintedOutput>,
 }
 
 /// A running call in the status lines.
@@ -73,13 +75,14 @@ struct RunningCallStatus {
 }
 
 impl TerminalView {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(takes_commands: bool) -> Self {
         let moves = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let terminal = std::io::stderr().is_terminal() && moves;
         Self {
             state: Mutex::default(),
             terminal,
             stdout_is_terminal: terminal && std::io::stdout().is_terminal(),
+            takes_commands,
         }
     }
 
@@ -156,11 +159,12 @@ impl TerminalView {
     fn print_answer(&self, call: &ToolCall, output: &ToolOutput) {
         let mut state = self.state.lock();
         state.running_calls.retain(|run| run.id != call.id.as_str());
-        if let Some(written) = command_output(output) {
-            state.last_output = Some((title(call), written.to_owned()));
+        if let Some(written) = command_output(output).filter(|written| !written.trim().is_empty()) {
+            let (text, file) = (written.to_owned(), output.facts.output_file.clone());
+            state.last_output = Some(PrintedOutput { title: title(call), text, file });
         }
         let width = self.terminal.then(|| screen_size().width);
-        let lines = answer_lines(call, output, width);
+        let lines = answer_lines(call, output, width, self.takes_commands);
         self.print_line(&mut state, &lines.join("\n"));
     }
 
@@ -239,7 +243,7 @@ fn recap(mark: &str, text: &str) -> String {
     let rows: Vec<String> = text
         .trim()
         .lines()
-        .flat_map(|line| wrap_words(&to_one_line(line), text_width().saturating_sub(2)))
+        .flat_map(|line| wrap_words(&escape_invisible(line), text_width().saturating_sub(2)))
         .collect();
     let hidden = rows.len().saturating_sub(MAX_RECAP_LINES);
     let mut shown: Vec<String> = rows[hidden..].iter().map(|row| format!("  {row}")).collect();
@@ -248,6 +252,13 @@ fn recap(mark: &str, text: &str) -> String {
     }
     let text = shown.join("\n");
     format!("{FAINT}{mark}{}{FAINT:#}", text.strip_prefix(' ').unwrap_or(&text))
+}
+
+/// Renders Markdown without styles.
+fn plain_markdown(text: &str) -> String {
+    let (mut stream, width) = (MarkdownStream::default(), text_width().saturating_sub(2));
+    let rendered = format!("{}{}", stream.push(text, width), stream.finish(width));
+    anstream::adapter::strip_str(&rendered).to_string()
 }
 
 /// Returns the width for the model's text.
@@ -298,7 +309,7 @@ impl SessionView for TerminalView {
         if let Some((prompt, said)) = start.last_exchange.filter(|_| self.terminal) {
             self.print_line(&mut state, &recap("›", prompt));
             if !said.is_empty() {
-                self.print_line(&mut state, &recap(" ", said));
+                self.print_line(&mut state, &recap(" ", &plain_markdown(said)));
             }
         }
     }
@@ -361,8 +372,12 @@ impl SessionView for TerminalView {
         self.draw(&mut state);
     }
 
-    fn last_output(&self) -> Option<(String, String)> {
+    fn last_output(&self) -> Option<PrintedOutput> {
         self.state.lock().last_output.clone()
+    }
+
+    fn set_waiting_for_user(&self, is_waiting: bool) {
+        self.state.lock().totals.set_asking(is_waiting);
     }
 
     fn commit_input(&self, line: &str) {
@@ -375,13 +390,6 @@ impl SessionView for TerminalView {
                 &format!("{NAME}›{NAME:#} {}", escape_invisible(line).replace('\n', "\n  ")),
             );
         }
-    }
-}
-
-impl TerminalView {
-    /// A person is asked, or has answered: that time is not work.
-    fn set_asking(&self, is_asking: bool) {
-        self.state.lock().totals.set_asking(is_asking);
     }
 }
 
@@ -460,12 +468,12 @@ impl CallObserver for TerminalView {
             }
             // The question is about to be drawn on the screen.
             CallEvent::Asked { .. } => {
-                self.set_asking(true);
+                self.set_waiting_for_user(true);
                 let mut state = self.state.lock();
                 state.owns_screen = false;
                 self.clear(&mut state);
             }
-            CallEvent::Decided { .. } => self.set_asking(false),
+            CallEvent::Decided { .. } => self.set_waiting_for_user(false),
             _ => {}
         }
     }

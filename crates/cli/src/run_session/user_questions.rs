@@ -44,7 +44,12 @@ impl UserPrompter for UserQuestions {
         self.view.release_screen();
         terminal::print_stderr(&format_question(question));
         self.view.show_prompt();
-        Box::pin(async move { answered.await.ok().and_then(|line| parse_answer(question, &line)) })
+        self.view.set_waiting_for_user(true);
+        Box::pin(async move {
+            let answer = answered.await.ok().and_then(|line| parse_answer(question, &line));
+            self.view.set_waiting_for_user(false);
+            answer
+        })
     }
 }
 

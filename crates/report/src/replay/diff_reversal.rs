@@ -22,6 +22,30 @@ pub fn split_undoable(diff: &str) -> (String, Vec<String>) {
     (undoable, left)
 }
 
+/// Says for each file of a diff what undoing it does, e.g. `removed a.txt`.
+pub fn describe_undoing(diff: &str) -> Vec<String> {
+    let mut described: Vec<(&str, String)> = Vec::new();
+    for line in diff.lines() {
+        match (line.strip_prefix("diff --git "), described.last_mut()) {
+            (Some(names), _) => {
+                let name = names.rsplit_once(" b/").map_or(names, |(_, name)| name);
+                described.push(("changed back", name.to_owned()));
+            }
+            (None, Some((verb, name))) => {
+                if line.starts_with("new file mode ") {
+                    *verb = "removed";
+                } else if line.starts_with("deleted file mode ") {
+                    *verb = "restored";
+                } else if let Some(old) = line.strip_prefix("rename from ") {
+                    (*verb, *name) = ("renamed back", format!("{name} to {old}"));
+                }
+            }
+            (None, None) => {}
+        }
+    }
+    described.into_iter().map(|(verb, name)| format!("{verb} {name}")).collect()
+}
+
 /// Returns the names of the files that a diff adds.
 pub(super) fn added_files(diff: &str) -> impl Iterator<Item = &str> {
     let lines = diff.lines().zip(diff.lines().skip(1));

@@ -6,6 +6,6 @@ mod recorded_session;
 mod workspace_copy;
 
 pub use compare_answers::AnswerDifference;
-pub use diff_reversal::{reverse_diff, split_undoable};
+pub use diff_reversal::{describe_undoing, reverse_diff, split_undoable};
 pub use recorded_session::{RecordedApprover, RecordedSession, ReplayOutcome, ReplayedCall, undo_turns};
 pub use workspace_copy::WorkspaceCopy;
