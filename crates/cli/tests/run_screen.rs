@@ -464,6 +464,19 @@ fn slash_allow_gives_the_session_one_more_permission() {
 }
 
 #[test]
+fn the_typed_line_is_wrapped_again_when_the_window_changes() {
+    let mut screen = RunScreen::new(&[say("One.")], &[]);
+    screen.sees("›");
+    screen.types("one two three four five six seven eight nine ten eleven");
+    screen.sees("› one two three four five six seven eight nine ten eleven");
+    screen.shown.lock().screen_mut().set_size(cells(HEIGHT), cells(40));
+    resize(&screen.terminal, 40);
+    screen.sees("› one two three four five six seven\n  eight nine ten eleven");
+    screen.types("\x15\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
 fn undone_changes_belong_to_no_later_turn() {
     let turns = [run("echo a > made; echo b > kept"), say("One."), run("true"), say("Two.")];
     let mut screen = RunScreen::new(&turns, &[]);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use agent::{AgentSession, JournalRecorder, TurnEnd};
 use journal::SessionSettings;
 use runtime::{OutputImage, Toolgate};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use super::SessionView;
@@ -70,14 +71,13 @@ impl ReplSession<'_> {
             let ended = self.run_turn(&prompt, images).await?;
             return Ok(ReplEnd::Exit(exit_code(&ended, &self.refusals)));
         }
+        let mut resized = signal(SignalKind::window_change())?;
         // ends: when the input ends
         loop {
             self.view.show_prompt();
-            let line = match &mut self.lines {
-                Some(lines) => lines.next().await,
-                None => None,
+            let Some(line) = self.wait_for_line(&mut resized).await else {
+                return Ok(ReplEnd::Exit(ExitCode::SUCCESS));
             };
-            let Some(line) = line else { return Ok(ReplEnd::Exit(ExitCode::SUCCESS)) };
             match TypedInput::parse(&line) {
                 TypedInput::Nothing => {}
                 TypedInput::Quit => return Ok(ReplEnd::Exit(ExitCode::SUCCESS)),
@@ -96,6 +96,18 @@ impl ReplSession<'_> {
                         crate::exit_status::report_fault(&fault);
                     }
                 }
+            }
+        }
+    }
+
+    /// Waits for a typed line, and redraws what is typed when the window changes. `None` at the end of the input.
+    async fn wait_for_line(&mut self, resized: &mut Signal) -> Option<String> {
+        let lines = self.lines.as_mut()?;
+        // ends: with a line
+        loop {
+            tokio::select! {
+                line = lines.next() => return line,
+                Some(()) = resized.recv() => self.view.tick(),
             }
         }
     }

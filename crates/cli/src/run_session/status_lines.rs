@@ -86,41 +86,65 @@ impl TypedText<'_> {
     /// Renders the text in at most `max_rows` rows around the cursor.
     fn render(&self, width: usize, max_rows: usize) -> StatusFrame {
         let room = width.saturating_sub(INPUT_MARK_WIDTH).max(1);
-        let (mut rows, mut column, mut cursor) = (vec![String::new()], 0, (0, 0));
-        for (at, letter) in self.text.char_indices() {
-            if at == self.cursor {
-                cursor = (rows.len() - 1, column);
-            }
-            let shown = match letter {
-                '\n' => {
-                    rows.push(String::new());
-                    column = 0;
-                    continue;
-                }
-                '\t' => "    ".into(),
-                letter => escape_invisible(letter.encode_utf8(&mut [0; 4])).into_owned(),
-            };
-            if column + shown.width() > room {
-                rows.push(String::new());
-                column = 0;
-            }
-            column += shown.width();
-            if let Some(row) = rows.last_mut() {
-                row.push_str(&shown);
-            }
-        }
-        if self.cursor >= self.text.len() {
-            cursor = (rows.len() - 1, column);
-        }
+        let rows = self.wrapped_rows(room);
+        let cursor = self.cursor_cell(&rows);
+        let rows: Vec<String> =
+            rows.iter().map(|row| row.iter().map(|(_, shown)| shown.as_str()).collect()).collect();
         let last = (cursor.0 + 1).max(max_rows.min(rows.len()));
         let first = last.saturating_sub(max_rows);
         let mark = |row: usize| if row == 0 { format!("{NAME}›{NAME:#} ") } else { "  ".to_owned() };
-        let mut lines: Vec<String> = (first..last).map(|row| format!("{}{}", mark(row), rows[row])).collect();
+        let mut lines: Vec<String> =
+            (first..last).map(|row| format!("{}{}", mark(row), rows[row].trim_end())).collect();
         let spare = max_rows.saturating_sub(lines.len()).min(MAX_CANDIDATE_ROWS);
         let candidates = self.candidates.join("  ");
         let candidates = wrap_words(&escape_invisible(&candidates), room).into_iter().take(spare);
         lines.extend(candidates.filter(|row| !row.is_empty()).map(|row| format!("  {FAINT}{row}{FAINT:#}")));
         StatusFrame { lines, cursor: Some((cursor.0 - first, cursor.1 + INPUT_MARK_WIDTH)) }
+    }
+
+    /// Wraps the text at words into rows of `room` columns. Each letter has its position in bytes.
+    fn wrapped_rows(&self, room: usize) -> Vec<Vec<(usize, String)>> {
+        let (mut rows, mut row, mut column) = (Vec::new(), Vec::<(usize, String)>::new(), 0);
+        for (at, letter) in self.text.char_indices() {
+            let shown = match letter {
+                '\n' => {
+                    row.push((at, String::new()));
+                    rows.push(std::mem::take(&mut row));
+                    column = 0;
+                    continue;
+                }
+                '\t' => "    ".to_owned(),
+                letter => escape_invisible(letter.encode_utf8(&mut [0; 4])).into_owned(),
+            };
+            if column + shown.width() <= room {
+                column += shown.width();
+                row.push((at, shown));
+                continue;
+            }
+            // A blank at the end of a row takes no place.
+            if letter == ' ' {
+                row.push((at, String::new()));
+                continue;
+            }
+            let is_blank = |(at, _): &(usize, String)| self.text.as_bytes()[*at] == b' ';
+            let word_start = row.iter().rposition(is_blank).map_or(row.len(), |blank| blank + 1);
+            let word = row.split_off(word_start);
+            rows.push(std::mem::replace(&mut row, word));
+            row.push((at, shown));
+            column = row.iter().map(|(_, shown)| shown.width()).sum();
+        }
+        rows.push(row);
+        rows
+    }
+
+    /// Returns the row and the column of the cursor.
+    fn cursor_cell(&self, rows: &[Vec<(usize, String)>]) -> (usize, usize) {
+        let row =
+            rows.iter().rposition(|row| row.first().is_some_and(|(at, _)| *at <= self.cursor)).unwrap_or(0);
+        // After a line break at the end, the cursor stands in the empty row that follows.
+        let row = if self.cursor >= self.text.len() { rows.len() - 1 } else { row };
+        let before = rows[row].iter().take_while(|(at, _)| *at < self.cursor);
+        (row, before.map(|(_, shown)| shown.width()).sum())
     }
 }
 
@@ -263,8 +287,8 @@ mod tests {
         };
         assert_snapshot!(render_plain(&view, 17, 4), @"
         abcdefg abcdefg
-        › 0123456789 012
-          3456789
+        › 0123456789
+          0123456789
         ");
         let wide = StatusView {
             partial_text: "漢字漢字漢字漢字漢字",
@@ -277,6 +301,25 @@ mod tests {
         › 漢字漢字
           漢字漢字
         ");
+    }
+
+    #[test]
+    fn typed_text_is_wrapped_at_words() {
+        for (text, room, expected) in [
+            ("one two three", 7, "one two|three"),
+            ("one two three", 8, "one two |three"),
+            ("one two  three", 7, "one two|three"),
+            ("abcdefghij k", 4, "abcd|efgh|ij k"),
+            ("a bcdefghij", 4, "a |bcde|fghi|j"),
+            ("one\n\ntwo ", 7, "one||two "),
+            ("", 7, ""),
+        ] {
+            let typed = TypedText { text, cursor: 0, candidates: &[] };
+            let rows = typed.wrapped_rows(room);
+            let rows: Vec<String> =
+                rows.iter().map(|row| row.iter().map(|(_, shown)| shown.as_str()).collect()).collect();
+            assert_eq!(rows.join("|"), expected, "{text:?}");
+        }
     }
 
     #[test]
