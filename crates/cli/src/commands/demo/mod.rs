@@ -35,7 +35,7 @@ Next:
   toolgate log last --html demo.html     the same as a page for a browser
   toolgate run 'fix the failing test'    with a model of yours, in a directory of yours
   toolgate sandbox -- CMD                any command, confined
-  toolgate mcp --help                    the same tools under Claude Code, Codex or Cursor";
+  toolgate mcp setup claude              the same tools under Claude Code (codex, cursor, vscode, zed, goose)";
 
 pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, OperationFault> {
     let demo_dir = DemoDirectory::create(args.keep)?;
