@@ -10,7 +10,10 @@ pub fn split_undoable(diff: &str) -> (String, Vec<String>) {
     for (number, begin) in begins.iter().enumerate() {
         let file = &diff[*begin..begins.get(number + 1).copied().unwrap_or(diff.len())];
         let mut head = file.lines().take_while(|line| !line.starts_with("@@ ")).skip(1);
-        if head.any(|line| line.ends_with(" 120000") || line.starts_with("Not shown: ")) {
+        let is_no_text = |line: &str| {
+            line.ends_with(" 120000") || line.starts_with("Not shown: ") || line.starts_with("Binary files ")
+        };
+        if head.any(is_no_text) {
             let name =
                 file.lines().next().and_then(|line| line.rsplit_once(" b/")).map_or("?", |(_, name)| name);
             left.push(name.to_owned());
@@ -137,9 +140,22 @@ mod tests {
         let text = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-mode 120000\n+b\n";
         let link = "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n";
         let binary = "diff --git a/p b/p\nNot shown: 1 bytes before, 2 after\n";
+        let picture = "diff --git a/i b/i\nnew file mode 100644\nBinary files /dev/null and b/i differ\n";
         let note = "# `a` runs on your machine next time you x\n";
-        let (undoable, left) = split_undoable(&format!("{note}{link}{text}{binary}"));
-        assert_eq!((undoable.as_str(), left), (text, vec!["l".to_owned(), "p".to_owned()]));
+        let (undoable, left) = split_undoable(&format!("{note}{link}{text}{binary}{picture}"));
+        assert_eq!((undoable.as_str(), left.join(" ")), (text, "l p i".to_owned()));
+    }
+
+    #[test]
+    fn undoing_is_described_file_by_file() {
+        let diff = "diff --git a/m b/m\n--- a/m\n+++ b/m\n@@ -1 +1 @@\n-new file mode 1\n+b\n\
+            diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n\
+            diff --git a/d b/d\ndeleted file mode 100644\n--- a/d\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\
+            diff --git a/o b/r\nsimilarity index 100%\nrename from o\nrename to r\n";
+        assert_eq!(
+            describe_undoing(diff).join(", "),
+            "changed back m, removed n, restored d, renamed back r to o"
+        );
     }
 
     #[test]
