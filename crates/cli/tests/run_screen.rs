@@ -464,6 +464,23 @@ fn slash_allow_gives_the_session_one_more_permission() {
 }
 
 #[test]
+fn a_yes_for_the_session_holds_in_a_replay_too() {
+    let mut screen = RunScreen::new(&[run("rm -rf old"), run("rm -rf old"), say("Gone.")], &[]);
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("Answer (y s n e q):");
+    screen.types("s");
+    screen.sees("Gone.\n›");
+    screen.types("\x04");
+    let (_, _, home) = screen.ends_and_leaves_home();
+    let mut replay = Command::new(env!("CARGO_BIN_EXE_toolgate"));
+    let replay =
+        replay.args(["replay", "last"]).current_dir(home.path().join("work")).env("HOME", home.path());
+    let output = replay.env_remove("XDG_STATE_HOME").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
 fn the_typed_line_is_wrapped_again_when_the_window_changes() {
     let mut screen = RunScreen::new(&[say("One.")], &[]);
     screen.sees("›");

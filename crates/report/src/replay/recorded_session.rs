@@ -125,7 +125,9 @@ pub struct RecordedApprover(pub HashMap<String, String>);
 impl Approver for RecordedApprover {
     fn ask<'a>(&'a self, call: &'a CallId, _: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         let decision = match self.0.get(call.as_str()).map(String::as_str) {
-            Some(yes) if yes.starts_with("approved") => ReviewDecision::Approved,
+            Some("approved") => ReviewDecision::Approved,
+            // It covered later calls too, which were not asked about. The same holds for a saved rule.
+            Some("approved_for_session" | "approved_with_rule") => ReviewDecision::ApprovedForSession,
             Some("abort") => ReviewDecision::Abort,
             _ => ReviewDecision::Denied {
                 note: Some("this was not approved in the recorded session".to_owned()),
