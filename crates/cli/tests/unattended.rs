@@ -9,6 +9,7 @@ mod support;
 
 use std::fs;
 
+use serde_json::Value;
 use support::{CommandRun, TestHome};
 use testkit::TestWorkspace;
 
@@ -170,4 +171,70 @@ fn a_home_that_cannot_be_written_is_reported_with_a_way_out() {
         .unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     assert_eq!(fs::read_dir(state.join("toolgate/sessions")).unwrap().count(), 1);
+}
+
+/// Runs `toolgate doctor --json`, and returns its status, its report and its failed checks with their fixes.
+fn doctor(variables: &[(&str, &str)], cwd: &std::path::Path) -> (Option<i32>, Value, Vec<String>) {
+    let run = |format: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_toolgate"));
+        command.arg("doctor").args(format).current_dir(cwd).env_clear().envs(variables.iter().copied());
+        let ran = command.stdin(std::process::Stdio::null()).output().unwrap();
+        assert_eq!(String::from_utf8(ran.stderr).unwrap(), "", "{variables:?}");
+        (ran.status.code(), String::from_utf8(ran.stdout).unwrap())
+    };
+    let ((status, json), (text_status, text)) = (run(&["--json"]), run(&[]));
+    assert_eq!(status, text_status, "{variables:?}: {text}");
+    let report: Value = serde_json::from_str(&json).unwrap();
+    let failed: Vec<String> = report["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|check| check["failed"] == true)
+        .map(|check| {
+            assert_eq!(check["ok"], false);
+            format!("{}: {}; {}", check["name"].as_str().unwrap(), check["text"], check["fix"])
+        })
+        .collect();
+    // The verdict is first in the text.
+    assert_eq!(text.starts_with("No session can start here:\n"), !failed.is_empty(), "{text}");
+    assert_eq!(report["can_start"], failed.is_empty(), "{report}");
+    (status, report, failed)
+}
+
+#[test]
+fn doctor_reports_each_unusable_directory_as_a_failed_check() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let (at, cwd) = (home.path().to_str().unwrap(), workspace.path());
+    // Root may write everywhere, but not below a file.
+    fs::write(home.path().join("file"), "").unwrap();
+    let below_file = format!("{at}/file/x");
+    let good = doctor(&[("HOME", at)], &cwd);
+    assert_eq!((good.0, good.2), (Some(0), Vec::new()), "{}", good.1);
+    for (variable, value, expected) in [
+        ("TMPDIR", &*below_file, Expected { status: 125, name: "temporary", fix: "TMPDIR", full: false }),
+        (
+            "XDG_STATE_HOME",
+            &below_file,
+            Expected { status: 1, name: "state", fix: "TOOLGATE_HOME", full: true },
+        ),
+        ("TOOLGATE_HOME", "relative", Expected { status: 2, name: "config", fix: "", full: true }),
+    ] {
+        let (status, report, failed) = doctor(&[("HOME", at), (variable, value)], &cwd);
+        assert_eq!(status, Some(expected.status), "{variable}: {report}");
+        assert_eq!(report["full"], expected.full, "{variable}: {report}");
+        let is_named = |failed: &String| failed.starts_with(expected.name) && failed.contains(expected.fix);
+        assert!(failed.iter().any(is_named), "{variable}: {failed:?}");
+    }
+    // All faults are in one report.
+    workspace.write_file("toolgate.toml", "[confinement]\nrequire = \"nothing\"\n");
+    let (status, _, failed) = doctor(&[("HOME", at), ("XDG_STATE_HOME", &below_file)], &cwd);
+    assert_eq!((status, failed.len()), (Some(2), 2), "{failed:?}");
+    assert!(failed[0].contains("`confinement.require` belongs in your own file"), "{failed:?}");
+}
+
+struct Expected {
+    status: i32,
+    name: &'static str,
+    fix: &'static str,
+    full: bool,
 }

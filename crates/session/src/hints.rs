@@ -10,6 +10,9 @@ use runtime::{
     Denial, ErrorHints, NotAskedReason, PrivateDirectory, ResourceExcess, SandboxFault, WeakerEnforcement,
 };
 
+/// The hint for a private directory of commands that cannot be made.
+pub const SCRATCH_HINT: &str = "set TMPDIR to a directory that you may write to";
+
 /// Returns the hints of this program, for answers and messages.
 pub fn program_hints() -> ErrorHints {
     ErrorHints::new(hint_for)
