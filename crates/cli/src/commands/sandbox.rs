@@ -107,7 +107,8 @@ fn clone_stdio() -> Result<[OwnedFd; 3], OperationFault> {
 
 /// Prints the fault, and returns its exit status.
 fn report_fault(fault: &SandboxFault) -> ExitCode {
-    terminal::print_error(&hints::explain(fault));
+    terminal::print_error(&fault.to_string());
+    hints::hint_lines(fault).iter().for_each(|hint| terminal::print_hint(hint));
     ExitCode::from(match fault {
         SandboxFault::Spawn(SpawnFault::Refused { step: LaunchStep::Exec, errno, .. }) => {
             match errno.kind() {

@@ -122,8 +122,10 @@ fn sandbox_verdict(tiers: &[MachineSupport], fix: Option<SetupFix>) -> String {
         None => format!("{BAD}Commands cannot be sandboxed on this machine{BAD:#}, so none is run.\n"),
     };
     if let Some(fix) = fix {
-        let instead = hints::setup_hint(fix).map(|hint| format!("; {hint}")).unwrap_or_default();
-        text.push_str(&format!("{NAME}Fix:{NAME:#} {fix}{instead}\n"));
+        text.push_str(&format!("{NAME}Fix:{NAME:#} {fix}\n"));
+        if let Some(instead) = hints::setup_hint(fix) {
+            text.push_str(&format!("     {instead}\n"));
+        }
     }
     text.push('\n');
     text
@@ -219,7 +221,8 @@ mod tests {
           ! secrets (`~/.ssh`, `.env` …) can be read by commands
           ! `/tmp` cannot be written; TMPDIR is a private directory
         They do not run unless you accept that with `--require landlock`.
-        Fix: install an AppArmor profile that allows user namespaces to this program; `sudo toolgate doctor --fix` does it
+        Fix: install an AppArmor profile that allows user namespaces to this program
+             `sudo toolgate doctor --fix` does it
         ");
         assert_snapshot!(said(vec![refused()], None), @"Commands cannot be sandboxed on this machine, so none is run.");
     }
