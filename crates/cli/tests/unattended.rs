@@ -8,6 +8,8 @@
 mod support;
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 use support::{CommandRun, TestHome};
@@ -43,40 +45,90 @@ fn a_run_whose_calls_were_all_refused_says_so() {
     }
 }
 
+/// Starts a run whose script is `line`, and reads its events up to one that contains `text`.
+fn start_until(
+    home: &TestHome,
+    workspace: &TestWorkspace,
+    (line, more): (&str, &[&str]),
+    text: &str,
+) -> (Child, BufReader<ChildStdout>) {
+    let script = home.path().join("slow.jsonl");
+    fs::write(&script, line).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["run", "--json", "--script", script.to_str().unwrap(), "go"])
+        .args(more)
+        .current_dir(workspace.path())
+        .env_clear()
+        .env("HOME", home.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut events = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains(text) {
+        line.clear();
+        assert!(events.read_line(&mut line).unwrap() > 0, "no `{text}`");
+    }
+    (child, events)
+}
+
+fn send_signal(child: &Child, signal: &str) {
+    let sent = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+}
+
 #[test]
 fn a_signal_decides_the_exit_status_and_ends_the_events() {
-    use std::io::{BufRead, BufReader, Read};
-    use std::process::{Command, Stdio};
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
-    let script = home.path().join("slow.jsonl");
-    fs::write(&script, r#"{"items": [{"type": "message", "text": "slow"}], "delay_ms": 600000}"#).unwrap();
-    for (signal, status) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
-            .args(["run", "--json", "--script", script.to_str().unwrap(), "go"])
-            .current_dir(workspace.path())
-            .env_clear()
-            .env("HOME", home.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut events = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        while !line.contains(r#""type":"request""#) {
-            line.clear();
-            assert!(events.read_line(&mut line).unwrap() > 0, "no request was sent");
-        }
-        let sent = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
-        assert!(sent.unwrap().success());
+    let slow = r#"{"items": [{"type": "message", "text": "slow"}], "delay_ms": 600000}"#;
+    for (signal, status, cause) in [
+        ("TERM", 143, "the program was told to end (SIGTERM)"),
+        ("HUP", 129, "the program was told to end (SIGHUP)"),
+        ("INT", 130, "the user stopped it"),
+    ] {
+        let (mut child, mut events) = start_until(&home, &workspace, (slow, &[]), r#""type":"request""#);
+        send_signal(&child, signal);
         let mut rest = String::new();
         events.read_to_string(&mut rest).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(status), "{signal}");
-        let last = rest.lines().last().unwrap_or_default();
-        assert!(
-            last.contains(r#""type":"end""#) && last.contains(r#""why":"interrupted""#),
-            "{signal}: {rest}"
-        );
+        let last: Value = serde_json::from_str(rest.lines().last().unwrap_or_default()).unwrap();
+        let told = [&last["type"], &last["why"], &last["detail"]];
+        assert_eq!(told, ["end", "interrupted", cause], "{signal}: {rest}");
     }
+}
+
+#[test]
+fn answers_and_the_log_name_what_ended_the_run() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let sleeps = r#"{"items": [{"type": "function_call", "name": "exec_command", "arguments": {"cmd": "sleep 600", "yield_time_ms": 30000}}]}"#;
+    let done = r#"{"items": [{"type": "message", "text": "done"}]}"#;
+    let end_of = |more: &[&str], line: &str, signal: Option<&str>| {
+        let until = if signal.is_some() { r#""event":"started""# } else { r#""type":"request""# };
+        let (mut child, mut events) = start_until(&home, &workspace, (line, more), until);
+        if let Some(signal) = signal {
+            send_signal(&child, signal);
+        }
+        let mut rest = String::new();
+        events.read_to_string(&mut rest).unwrap();
+        child.wait().unwrap();
+        let answer = rest.lines().find(|line| line.contains(r#""type":"answer""#)).unwrap_or_default();
+        let answer: Value = serde_json::from_str(answer).unwrap_or_default();
+        let listed = home.run(&workspace.path(), &["log", "--json", "-n", "1"], "").out;
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        let first = answer["text"].as_str().unwrap_or_default().lines().next().unwrap_or_default().to_owned();
+        let first = first.split_once(": ").map_or(first.clone(), |(_, cause)| cause.to_owned());
+        (first, listed["state"].as_str().unwrap().to_owned(), listed["why"].as_str().unwrap().to_owned())
+    };
+    let words = |end: (&str, &str, &str)| (end.0.to_owned(), end.1.to_owned(), end.2.to_owned());
+    let told = "the program was told to end (SIGTERM)";
+    assert_eq!(end_of(&[], sleeps, Some("TERM")), words((told, "interrupted", told)));
+    let late = "the time limit of the run was reached";
+    assert_eq!(end_of(&["--max-time", "1s"], sleeps, None), words((late, "limit", "out_of_budget")));
+    assert_eq!(end_of(&[], done, None), words(("", "ended", "done")));
+    let (first, state, why) = end_of(&[], sleeps, Some("INT"));
+    assert!(first.starts_with("aborted by the user after "), "{first}");
+    assert_eq!((&*state, &*why), ("interrupted", "the user stopped it"));
 }
 
 /// A sandbox inside another one cannot create namespaces, as in most containers.

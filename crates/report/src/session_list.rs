@@ -16,7 +16,11 @@ const MAX_DIRECTORY_CHARS: usize = 40;
 enum SessionStatus<'a> {
     Open,
     Ended(&'a str),
+    /// The user or a signal stopped its last turn.
     Interrupted(&'a str),
+    /// Its last turn reached a limit of the run.
+    LimitReached(&'a str),
+    Failed(&'a str),
     /// No process writes to the journal, and it has no end record.
     CutOff,
 }
@@ -25,7 +29,14 @@ impl<'a> SessionStatus<'a> {
     fn from_listed(session: &'a SessionSummary) -> Self {
         match session {
             SessionSummary { is_open: true, .. } => Self::Open,
-            SessionSummary { ended: Some(why), .. } => Self::Ended(why),
+            SessionSummary { ended: Some(why), interrupted, .. } => match why.as_str() {
+                "interrupted" | "stopped" | "SIGTERM" | "SIGHUP" => {
+                    Self::Interrupted(interrupted.as_deref().unwrap_or(why))
+                }
+                "out_of_budget" | "max_turns" => Self::LimitReached(why),
+                "failed" => Self::Failed(why),
+                _ => Self::Ended(why),
+            },
             SessionSummary { interrupted: Some(why), .. } => Self::Interrupted(why),
             SessionSummary { .. } => Self::CutOff,
         }
@@ -36,13 +47,17 @@ impl<'a> SessionStatus<'a> {
             Self::Open => "open",
             Self::Ended(_) => "ended",
             Self::Interrupted(_) => "interrupted",
+            Self::LimitReached(_) => "limit",
+            Self::Failed(_) => "failed",
             Self::CutOff => "cut_off",
         }
     }
 
     fn why(&self) -> Option<&str> {
         match self {
-            Self::Ended(why) | Self::Interrupted(why) => Some(why),
+            Self::Ended(why) | Self::Interrupted(why) | Self::LimitReached(why) | Self::Failed(why) => {
+                Some(why)
+            }
             Self::Open | Self::CutOff => None,
         }
     }

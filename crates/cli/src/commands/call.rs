@@ -8,8 +8,8 @@ use base64::Engine;
 use parking_lot::Mutex;
 use runtime::mcp::{self, McpClientDeps};
 use runtime::{
-    Approver, CallEvent, CallId, CallObserver, CancellationToken, Lane, OutputItem, ToolCall, ToolErrorKind,
-    ToolHandler, ToolNotice, ToolOutput, Toolgate,
+    Approver, CallEvent, CallId, CallObserver, CancelCause, CancellationToken, Lane, OutputItem, ToolCall,
+    ToolErrorKind, ToolHandler, ToolNotice, ToolOutput, Toolgate,
 };
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
@@ -171,6 +171,7 @@ async fn dispatch_call(
             _ = tokio::signal::ctrl_c() => cancel.cancel(),
             _ = terminate.recv() => {
                 ended = true;
+                toolgate.router().cancel_cause().set(CancelCause::Signal("SIGTERM"));
                 cancel.cancel();
             }
             () = tokio::time::sleep(terminal::ProgressLine::TICK_INTERVAL) => if !is_asking() {

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use agent::{SessionObserver, TurnEnd, TurnLimits, UserPrompter};
 use parking_lot::Mutex;
 use runtime::mcp::McpClientDeps;
-use runtime::{Approver, CallObserver, OutputImage, SandboxPolicy};
+use runtime::{Approver, CallObserver, CancelCause, OutputImage, SandboxPolicy};
 use tokio::sync::watch;
 
 use crate::args::RunArgs;
@@ -57,6 +57,8 @@ trait SessionView: SessionObserver + CallObserver {
     fn on_session_end(&self, _id: &str) {}
     /// A turn has ended.
     fn on_turn_end(&self, ended: &Result<TurnEnd, String>);
+    /// The turn is about to be cancelled.
+    fn on_cancel(&self, _cause: CancelCause) {}
     /// Called regularly while a turn runs.
     fn tick(&self) {}
     /// Other output is about to be written to the screen.
@@ -267,7 +269,7 @@ async fn run_turns_and_close(
     let Some(session) = session else {
         return Err(OperationFault::failed("a session without its model; this is a bug"));
     };
-    let signals = watch_signals(session.handle())?;
+    let signals = watch_signals(session.handle(), Arc::clone(&view))?;
     let editor = || {
         let cwd = &toolgate.router().working_dir().cwd;
         PromptEditor::new(PromptHistory::open(dirs.state.as_deref(), cwd), PromptCompleter::new(cwd.clone()))
@@ -290,7 +292,11 @@ async fn run_turns_and_close(
     };
     let is_in_turn = repl.is_in_turn.subscribe();
     let (ended, stopped) = run_until_signal(repl.run_turns(prompt, images), signals, is_in_turn).await;
-    let why = stopped.unwrap_or(repl.last_turn_end);
+    let why = match stopped {
+        Some(CancelCause::Signal(name)) => name,
+        Some(CancelCause::User | CancelCause::TimeLimit) => "interrupted",
+        None => repl.last_turn_end,
+    };
     drop(repl);
     view.release_screen();
     if can_go_on {
@@ -308,24 +314,24 @@ async fn run_turns_and_close(
 /// Runs `turns` to their end, or until a signal ends the program. Returns the reason of the end if that is a signal.
 async fn run_until_signal(
     turns: impl Future<Output = Result<ReplEnd, OperationFault>>,
-    signals: impl Future<Output = u8>,
+    signals: impl Future<Output = (u8, CancelCause)>,
     is_in_turn: watch::Receiver<bool>,
-) -> (Result<ReplEnd, OperationFault>, Option<&'static str>) {
+) -> (Result<ReplEnd, OperationFault>, Option<CancelCause>) {
     tokio::pin!(turns, signals);
-    let stopped = |code: u8| (Ok(ReplEnd::Exit(ExitCode::from(code))), Some("stopped"));
+    let stopped = |(code, cause): (u8, CancelCause)| (Ok(ReplEnd::Exit(ExitCode::from(code))), Some(cause));
     tokio::select! {
         biased;
-        code = &mut signals => {
+        ended = &mut signals => {
             tokio::select! {
                 _ = &mut turns => {}
                 () = wait_for_turn_end(is_in_turn) => {}
             }
-            stopped(code)
+            stopped(ended)
         }
         // A signal may have come while the turn was polled, and ended it.
         ended = &mut turns => tokio::select! {
             biased;
-            code = &mut signals => stopped(code),
+            signal = &mut signals => stopped(signal),
             () = std::future::ready(()) => (ended, None),
         },
     }
@@ -344,7 +350,11 @@ fn describe_rights(toolgate: &runtime::Toolgate) -> String {
 }
 
 fn choose_view(to_programs: bool) -> Arc<dyn SessionView> {
-    if to_programs { Arc::new(json_view::JsonLines) } else { Arc::new(terminal_view::TerminalView::new()) }
+    if to_programs {
+        Arc::new(json_view::JsonLines::default())
+    } else {
+        Arc::new(terminal_view::TerminalView::new())
+    }
 }
 
 /// Creates the factory of subagent sessions.
