@@ -25,7 +25,7 @@ use std::sync::Arc;
 use agent::{SessionObserver, TurnEnd, TurnLimits, UserPrompter};
 use parking_lot::Mutex;
 use runtime::mcp::McpClientDeps;
-use runtime::{Approver, CallObserver, CancelCause, OutputImage, SandboxPolicy};
+use runtime::{Approver, CallObserver, CancelCause, OutputImage, PlainHttp, SandboxPolicy};
 use tokio::sync::watch;
 
 use crate::args::RunArgs;
@@ -134,6 +134,7 @@ struct PreparedSession {
     composed: ComposedTools,
     chosen: ChosenModel,
     limits: TurnLimits,
+    plain_http: PlainHttp,
     earlier: Option<EarlierSession>,
     cwd: PathBuf,
 }
@@ -141,7 +142,7 @@ struct PreparedSession {
 impl SessionRun<'_> {
     fn run_to_end(self, prompt: Option<String>, images: Vec<OutputImage>) -> Result<ReplEnd, OperationFault> {
         let Some(prepared) = self.prepare()? else { return Ok(ReplEnd::Exit(ExitCode::from(INTERRUPTED))) };
-        let PreparedSession { composed, chosen, limits, earlier, cwd } = prepared;
+        let PreparedSession { composed, chosen, limits, plain_http, earlier, cwd } = prepared;
         let Self { args, inputs, view, .. } = self;
         let (name, dirs) = (chosen.name.clone(), inputs.dirs.clone());
         let (processes, refusals) =
@@ -184,7 +185,8 @@ impl SessionRun<'_> {
                 last_exchange: earlier.as_ref().and_then(|earlier| earlier.last_exchange.as_ref()),
                 other_directory: earlier.as_ref().and_then(|earlier| earlier.other_directory(&cwd)),
             });
-            run_turns_and_close(assembled, screen, dirs, (prompt, images)).await
+            run_turns_and_close(assembled, screen, RunSurroundings { dirs, plain_http }, (prompt, images))
+                .await
         })
     }
 
@@ -206,6 +208,7 @@ impl SessionRun<'_> {
             }
         }
         let composed = compose_in_dirs(&args.place, dirs.clone(), |loaded| *loaded = config.clone())?;
+        let plain_http = args.model.location().with_configuration(&composed).plain_http;
         let chosen = match &self.inputs.chosen {
             Some(chosen) => chosen.clone(),
             None => {
@@ -216,7 +219,7 @@ impl SessionRun<'_> {
         };
         let budget = args.budget.to_budget(&config, &chosen.name)?;
         let limits = TurnLimits { budget, ..args.model.limits() };
-        Ok(Some(PreparedSession { composed, chosen, limits, earlier, cwd }))
+        Ok(Some(PreparedSession { composed, chosen, limits, plain_http, earlier, cwd }))
     }
 }
 
@@ -256,13 +259,20 @@ impl SessionScreen {
     }
 }
 
+/// The directories of the user, and the hosts that may be asked over plain HTTP.
+struct RunSurroundings {
+    dirs: UserDirs,
+    plain_http: PlainHttp,
+}
+
 /// Runs the turns of the session, closes its journal and ends everything that still runs.
 async fn run_turns_and_close(
     assembled: AssembledSession,
     screen: SessionScreen,
-    dirs: UserDirs,
+    surroundings: RunSurroundings,
     (prompt, images): (Option<String>, Vec<OutputImage>),
 ) -> Result<ReplEnd, OperationFault> {
+    let RunSurroundings { dirs, plain_http } = surroundings;
     let quota = assembled.quota.clone();
     let AssembledSession { id, recorder, toolgate, servers, session, agents, settings, .. } = assembled;
     let SessionScreen { view, terminal, user_questions, is_interactive, can_go_on, refusals } = screen;
@@ -304,7 +314,7 @@ async fn run_turns_and_close(
     }
     session::close_journal(&recorder, why).map_err(session::journal_fault)?;
     tokio::join!(
-        report::otlp::report_session(recorder.path()),
+        report::otlp::report_session(recorder.path(), plain_http),
         AssembledSession::shut_down(&toolgate, servers, agents)
     );
     quota.apply();
