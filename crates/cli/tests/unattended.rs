@@ -290,3 +290,42 @@ struct Expected {
     fix: &'static str,
     full: bool,
 }
+
+#[test]
+fn an_answer_has_the_refusals_of_the_sandbox() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let connects = r#"{"type": "function_call", "name": "exec_command", "arguments": {"cmd": "getent hosts packages.example.com; true"}}"#;
+    let ran = run_script(
+        &home,
+        &workspace,
+        &[
+            connects,
+            r#"{"type": "function_call", "name": "read_file", "arguments": {"path": "/proc/1/environ"}}"#,
+        ],
+    );
+    let answers: Vec<Value> = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|line| line["type"] == "answer")
+        .collect();
+    let refusals = |answer: &Value| -> Vec<(String, String)> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let denials = answer["denials"].as_array().unwrap_or_else(|| panic!("{answer}"));
+        assert!(denials.iter().all(|denial| denial["message"].is_string()), "{answer}");
+        denials.iter().map(|denial| (text(&denial["kind"]), text(&denial["flag"]))).collect()
+    };
+    let connection = ("may_not_connect".to_owned(), "--host packages.example.com".to_owned());
+    assert!(refusals(&answers[0]).contains(&connection), "{}", answers[0]);
+    assert_eq!(refusals(&answers[1]), [("outside".to_owned(), "--read-root /proc/1/environ".to_owned())]);
+    let allowed = run_script(
+        &home,
+        &workspace,
+        &[r#"{"type": "function_call", "name": "exec_command", "arguments": {"cmd": "true"}}"#],
+    );
+    assert!(
+        allowed.out.contains(r#""type":"answer""#) && !allowed.out.contains("denials"),
+        "{}",
+        allowed.out
+    );
+}

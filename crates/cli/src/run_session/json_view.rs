@@ -3,7 +3,8 @@
 use agent::{SessionEvent, SessionObserver, TurnEnd};
 use parking_lot::Mutex;
 use runtime::{
-    CallEvent, CallId, CallObserver, CancelCause, OutputItem, ToolCall, ToolNotice, ToolOutput, ToolPayload,
+    CallEvent, CallId, CallObserver, CancelCause, Denial, OutputItem, ToolCall, ToolNotice, ToolOutput,
+    ToolPayload,
 };
 use serde_json::{Value, json};
 
@@ -99,7 +100,19 @@ fn answer_json(call: &ToolCall, output: &ToolOutput) -> Value {
         line["enforcement"] = json!(enforcement.as_str());
         line["gaps"] = json!(enforcement.gap_sentences());
     }
+    if !output.facts.denials.is_empty() {
+        line["denials"] = output.facts.denials.iter().map(denial_json).collect();
+    }
     line
+}
+
+/// Returns a refusal with the flag that would allow it, if there is one.
+fn denial_json(denial: &Denial) -> Value {
+    let mut refusal = json!({"kind": denial.kind(), "message": denial.to_string()});
+    if let Some(flag) = session::hints::remedy(denial) {
+        refusal["flag"] = json!(flag);
+    }
+    refusal
 }
 
 impl CallObserver for JsonLines {
