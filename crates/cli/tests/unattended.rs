@@ -292,6 +292,30 @@ struct Expected {
 }
 
 #[test]
+fn a_wrong_limit_is_one_clear_sentence() {
+    let home = TestHome::new();
+    for (args, value, expected) in [
+        (&["run", "--max-time"][..], "-5s", "a time such as `90s`, `10m` or `1h30m`"),
+        (&["run", "--max-time"], "soon", "a time such as `90s`, `10m` or `1h30m`"),
+        (&["run", "--max-tokens"], "-5", "a whole number of at least 1"),
+        (&["run", "--max-tokens"], "2M", "a whole number of at least 1"),
+        (&["run", "--max-cost"], "-0.5", "more than 0 dollars, and at most a million"),
+        (&["run", "--max-turns"], "-1", "a whole number of at least 1"),
+        (&["run", "--context"], "-1", "a whole number of at least 1000"),
+        (&["log", "prune", "--keep"], "-1", "a whole number of at least 0"),
+        (&["log", "prune", "--older-than"], "-1d", "an age such as `12h`, `30d` or `8w`"),
+    ] {
+        let ran = home.run(home.path(), &[args, &[value]].concat(), "");
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.err);
+        let lines: Vec<&str> = ran.err.lines().collect();
+        let begins = format!("error: invalid value '{value}' for '{} <", args[args.len() - 1]);
+        assert!(lines[0].starts_with(&begins), "{}", ran.err);
+        assert!(lines[0].ends_with(&format!(": expected {expected}")), "{}", ran.err);
+        assert_eq!(lines[1..], ["", "For more information, try '--help'."], "{}", ran.err);
+    }
+}
+
+#[test]
 fn an_answer_has_the_refusals_of_the_sandbox() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let connects = r#"{"type": "function_call", "name": "exec_command", "arguments": {"cmd": "getent hosts packages.example.com; true"}}"#;
