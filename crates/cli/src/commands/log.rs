@@ -12,7 +12,7 @@ use crate::exit_status::USAGE;
 use config::flags::WorkspaceArgs;
 use config::{OperationFault, UserDirs};
 use report::resolve_session::{self, ResolvedSession};
-use report::{page, session_list, session_text, verify_result};
+use report::{page, session_list, session_table, session_text, verify_result};
 use runtime::PlainHttp;
 use session::compose::working_directory;
 
@@ -34,7 +34,11 @@ pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, OperationFault> {
     let timeline = SessionTimeline::read(&session.path, TextBudget::for_display())
         .map_err(|fault| OperationFault::usage(fault.to_string()))?;
     match args.html.as_deref() {
-        None => terminal::print_styled(&session_text::render(&session.name, &timeline))?,
+        None => terminal::print_styled(&session_text::render(
+            &session.name,
+            &timeline,
+            terminal::terminal_width(),
+        ))?,
         Some(file) if file.as_os_str() == OsStr::new("-") => {
             let mut out = io::stdout().lock();
             out.write_all(page::render(&session.name, &timeline).as_bytes())?;
@@ -101,7 +105,7 @@ fn list_sessions(directory: &Path, args: &LogArgs) -> Result<ExitCode, Operation
         terminal::print_hint(&format!("there are no sessions in `{}` yet", directory.display()));
     } else {
         let home = UserDirs::from_env()?.home;
-        terminal::print_styled(&session_list::format_table(
+        terminal::print_styled(&session_table::format_table(
             &sessions,
             home.as_deref(),
             terminal::terminal_width(),
