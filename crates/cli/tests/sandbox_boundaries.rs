@@ -317,3 +317,18 @@ fn a_home_as_a_workspace_is_warned_about() {
     let said = run(&home.path().join("project"));
     assert!(!said.contains("home directory"), "{said}");
 }
+
+#[test]
+fn explain_lists_each_gap_on_a_line_of_its_own() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let ran = home.run(
+        &workspace.path(),
+        &["sandbox", "--tier", "landlock", "--require", "landlock", "--explain", "--", "true"],
+        "",
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let mut lines = ran.err.lines().skip_while(|line| *line != "enforced: partial, with these gaps:").skip(1);
+    let gaps: Vec<&str> = lines.by_ref().take_while(|line| line.starts_with("  - ")).collect();
+    let is_listed = gaps.contains(&"  - secrets (`~/.ssh`, `.env` …) can be read by commands");
+    assert!(gaps.len() > 3 && is_listed, "{}", ran.err);
+}
