@@ -27,7 +27,7 @@ impl<'a> SessionStatus<'a> {
                 }
                 "out_of_budget" | "max_turns" => Self::LimitReached(why),
                 "failed" => Self::Failed(why),
-                _ => Self::Ended(why),
+                _ => interrupted.as_deref().map_or(Self::Ended(why), Self::Interrupted),
             },
             SessionSummary { interrupted: Some(why), .. } => Self::Interrupted(why),
             SessionSummary { .. } => Self::CutOff,

@@ -68,7 +68,7 @@ pub async fn run(settings: ServeSettings) -> Result<ServerExit, OperationFault> 
     tokio::pin!(serving);
     let exit = tokio::select! {
         served = &mut serving => {
-            server.close().await;
+            server.close(ServerExit::InputEnded.cancel_cause()).await;
             return served.map(|()| ServerExit::InputEnded);
         }
         exit = signalled => exit,
@@ -76,7 +76,7 @@ pub async fn run(settings: ServeSettings) -> Result<ServerExit, OperationFault> 
     };
     // Connections go on until the sessions are closed, so that clients read the answers of calls that were running.
     let closing = async {
-        server.close().await;
+        server.close(exit.cancel_cause()).await;
         tokio::time::sleep(LAST_ANSWERS_TIME).await;
     };
     tokio::pin!(closing);
