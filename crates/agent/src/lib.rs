@@ -37,7 +37,7 @@ pub use instructions::INSTRUCTIONS;
 pub use memory_store::MemoryStore;
 pub use model_backend::{ModelBackend, ModelEventStream};
 pub use model_endpoint::{EndpointFault, ModelEndpoint};
-pub use otlp_collector::OtlpCollector;
+pub use otlp_collector::{CollectorFault, OtlpCollector};
 pub use recorder::JournalRecorder;
 pub use resume::{ResumedSession, recorded_output, recorded_tool_call, resume_from_timeline};
 pub use scripted_backend::{ScriptFault, ScriptedBackend, ScriptedTurn};

@@ -4,14 +4,28 @@ use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use http_client::{build_client, join_path, parse_safe_url, root_cause};
-use policy::UrlRefusal;
+use http_client::{build_client, build_private_client, join_path, parse_checked_url, root_cause};
+use policy::{PlainHttp, UrlRefusal};
 use reqwest::{Client, Url};
 
 use crate::response_body::read_body;
 
 /// Maximum number of response bytes that are read.
 const MAX_RESPONSE_BYTES: usize = 64 << 10;
+
+/// The reason why a collector cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectorFault {
+    /// The URL or a header is invalid: one sentence. It never contains a header value.
+    #[error("{0}")]
+    Wrong(String),
+    /// The URL is plain HTTP to a host that `plain` does not accept.
+    #[error("the collector's URL would show what you do to everybody on the way: use https")]
+    PlainText {
+        /// The accepted hosts.
+        plain: PlainHttp,
+    },
+}
 
 /// A telemetry collector with a reusable connection.
 pub struct OtlpCollector {
@@ -22,31 +36,38 @@ pub struct OtlpCollector {
 
 impl OtlpCollector {
     /// Creates a client for the collector at `base`, e.g. `http://127.0.0.1:4318`, which sends `headers` with every
-    /// request. The headers go to this origin only: redirects are not followed, and plain HTTP is allowed on loopback
-    /// only.
+    /// request. The headers go to this origin only: redirects are not followed, and plain HTTP goes only to the hosts
+    /// that `plain` accepts.
     ///
     /// # Errors
-    /// One sentence, if the URL or a header is invalid. It never contains a header value.
-    pub fn new(base: &str, headers: &[(String, String)]) -> Result<Self, String> {
-        let wrong = |why: &str| format!("the collector's URL {why}; one looks like http://127.0.0.1:4318");
-        let base = parse_safe_url(base).map_err(|unfit| match unfit {
+    /// If the URL or a header is invalid.
+    pub fn new(base: &str, headers: &[(String, String)], plain: PlainHttp) -> Result<Self, CollectorFault> {
+        let wrong = |why: &str| {
+            CollectorFault::Wrong(format!("the collector's URL {why}; one looks like http://127.0.0.1:4318"))
+        };
+        let base = parse_checked_url(base, plain).map_err(|unfit| match unfit {
             UrlRefusal::NotAUrl => wrong("is not a URL"),
             UrlRefusal::NoHost | UrlRefusal::NotHttp => wrong("is neither http nor https"),
-            UrlRefusal::PlainText => wrong("would show what you do to everybody on the way: use https"),
+            UrlRefusal::PlainText => CollectorFault::PlainText { plain },
             UrlRefusal::Credentials => wrong("has a user name or a password in it: use a header"),
         })?;
         let mut map = HeaderMap::new();
         for (name, value) in headers {
-            let unsent = |_| format!("the header `{name}` cannot be sent");
-            let key = HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| "a header's name has letters that cannot be sent".to_owned())?;
+            let unsent = |_| CollectorFault::Wrong(format!("the header `{name}` cannot be sent"));
+            let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
+                CollectorFault::Wrong("a header's name has letters that cannot be sent".to_owned())
+            })?;
             let mut value = HeaderValue::from_str(value).map_err(unsent)?;
             value.set_sensitive(true);
             map.insert(key, value);
         }
         // Overrides a content type among the user's headers.
         map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        Ok(Self { http: build_client(&base)?, base, headers: map })
+        let http = match plain {
+            PlainHttp::PrivateNetwork if base.scheme() == "http" => build_private_client(&base),
+            PlainHttp::PrivateNetwork | PlainHttp::Localhost | PlainHttp::Loopback => build_client(&base),
+        };
+        Ok(Self { http: http.map_err(CollectorFault::Wrong)?, base, headers: map })
     }
 
     /// Returns the host, and the port if the URL has one. Other parts of the URL may be secret.
@@ -80,7 +101,23 @@ mod tests {
     fn fault(base: &str, headers: &[(&str, &str)]) -> String {
         let headers: Vec<_> =
             headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        OtlpCollector::new(base, &headers).err().unwrap_or_default()
+        let made = OtlpCollector::new(base, &headers, PlainHttp::Loopback);
+        made.err().map(|fault| fault.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn plain_http_to_a_private_address_is_a_choice() {
+        for (base, plain, is_accepted) in [
+            ("http://10.0.0.1:4318", PlainHttp::Loopback, false),
+            ("http://10.0.0.1:4318", PlainHttp::PrivateNetwork, true),
+            ("http://otel:4318", PlainHttp::PrivateNetwork, true),
+            ("http://93.184.216.34:4318", PlainHttp::PrivateNetwork, false),
+            ("https://93.184.216.34:4318", PlainHttp::PrivateNetwork, true),
+        ] {
+            let made = OtlpCollector::new(base, &[], plain);
+            assert_eq!(made.is_ok(), is_accepted, "{base} {plain:?}");
+            assert!(!matches!(made, Err(CollectorFault::Wrong(_))), "{base} {plain:?}");
+        }
     }
 
     #[test]

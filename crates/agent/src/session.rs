@@ -3,12 +3,12 @@
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
-use engine::ToolRouter;
+use engine::{SharedCancelCause, ToolRouter};
 use journal::{JournalEntry, JournalFault};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tool::{OutputFacts, ToolErrorKind, ToolOutput};
+use tool::{CancelCause, OutputFacts, ToolErrorKind, ToolOutput};
 use wire::{ApiCompat, ReasoningMode, TokenUsage};
 
 use crate::history::{ConversationHistory, HistoryItem};
@@ -124,6 +124,8 @@ pub struct SessionHandle {
     steering_sender: mpsc::UnboundedSender<String>,
     /// A weak reference: the journal closes with its session even if handles remain.
     recorder: Option<Weak<JournalRecorder>>,
+    /// The cause that the router's answers name.
+    cancel_cause: SharedCancelCause,
 }
 
 /// The current turn, or the last one.
@@ -137,9 +139,15 @@ struct CurrentTurn {
 }
 
 impl SessionHandle {
-    /// Stops the turn. Its calls are answered as aborted.
+    /// Stops the turn for the user. Its calls are answered as aborted.
     pub fn interrupt(&self) {
         self.turn.lock().stop.cancel();
+    }
+
+    /// Stops the turn. The answers of its calls and the journal name the cause.
+    pub fn interrupt_because(&self, cause: CancelCause) {
+        self.cancel_cause.set(cause);
+        self.interrupt();
     }
 
     /// Returns the id of the current turn, or of the last one.
@@ -150,6 +158,7 @@ impl SessionHandle {
     /// Announces a turn: from now on `interrupt` means this turn.
     pub fn announce_turn(&self) {
         *self.turn.lock() = CurrentTurn { announced: true, ..CurrentTurn::default() };
+        self.cancel_cause.set(CancelCause::User);
     }
 
     /// Adds input to the running turn; the model reads it with its next request. The journal records it, so a crash
@@ -171,6 +180,7 @@ impl SessionHandle {
         let mut turn = self.turn.lock();
         if !std::mem::take(&mut turn.announced) {
             *turn = CurrentTurn::default();
+            self.cancel_cause.set(CancelCause::User);
         }
         turn.stop.clone()
     }
@@ -224,6 +234,7 @@ impl AgentSession {
             turn: Arc::default(),
             steering_sender,
             recorder: setup.recorder.as_ref().map(Arc::downgrade),
+            cancel_cause: setup.router.cancel_cause().clone(),
         };
         Ok(Self { setup, history, handle, steering_receiver, tools: Default::default(), last_usage: None })
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use journal::JournalEntry;
-use tool::{OutputImage, ToolSpec};
+use tool::{CancelCause, OutputImage, ToolSpec};
 use wire::{ModelError, ModelErrorCode, ModelRequest, ResponseEnd, SerializedItem};
 
 use crate::history::HistoryItem;
@@ -70,7 +70,7 @@ impl AgentSession {
         let (budget, handle) = (Arc::clone(&self.setup.limits.budget), self.handle.clone());
         let out_of_time = async {
             budget.wait_for_time().await;
-            handle.interrupt();
+            handle.interrupt_because(CancelCause::TimeLimit);
             std::future::pending().await
         };
         let ended = tokio::select! {
@@ -93,13 +93,15 @@ impl AgentSession {
         if let Err(fault) = &ended {
             self.write_entry(&JournalEntry::Notice { text: fault.to_string() })?;
         }
+        let cause = self.setup.router.cancel_cause().get();
         if let Ok(TurnEnd::Interrupted) = ended {
             if let Some(agents) = &self.setup.agents {
-                agents.interrupt();
+                agents.interrupt_because(cause);
             }
-            self.write_entry(&JournalEntry::Interrupted { why: "the user stopped it".to_owned() })?;
+            self.write_entry(&JournalEntry::Interrupted { why: cause.to_string() })?;
         }
         let (word, detail) = match &ended {
+            Ok(ended @ TurnEnd::Interrupted) => (ended.as_str(), Some(cause.to_string())),
             Ok(ended) => (ended.as_str(), ended.detail().map(str::to_owned)),
             Err(fault) => ("failed", Some(fault.to_string())),
         };

@@ -16,7 +16,7 @@ pub(crate) const TERMINATED: u8 = 143;
 /// The exit status after SIGHUP, as shells give it.
 pub(crate) const HUNG_UP: u8 = 129;
 /// The exit status when an operation fails for reasons outside the command line.
-const FAILED: u8 = 1;
+pub(crate) const FAILED: u8 = 1;
 
 /// Prints the error and its hint, and returns the exit status.
 pub(crate) fn report_fault(fault: &OperationFault) -> ExitCode {

@@ -248,6 +248,8 @@ fn the_configuration_says_where_each_value_comes_from() {
     # $HOME/.config/toolgate/config.toml: read
     # $HOME/.config/toolgate/toolgate.toml: not there
     # $DIR/toolgate.toml: read
+    # /etc/toolgate/rules.toml: not there
+    # $HOME/.config/toolgate/rules.toml: not there
     "#);
     let json: Value = serde_json::from_str(&shell.run(&["config", "--json"]).out).unwrap();
     assert!(

@@ -149,7 +149,7 @@ fn the_newest_sessions_are_listed_first() {
     let out = desk.run(&["log"]).out;
     let ids: Vec<&str> = out.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(ids, [NEW, OLD]);
-    assert!(out.lines().nth(2).unwrap().ends_with("ended        /work  fix the tests"), "{out}");
+    assert!(out.lines().nth(2).unwrap().ends_with("ended    /work       fix the tests"), "{out}");
     let listed = first();
     assert_eq!(
         (&listed["id"], &listed["state"], &listed["cwd"]),

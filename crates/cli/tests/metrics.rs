@@ -190,3 +190,71 @@ fn metrics_stay_on_this_machine_and_under_its_names() {
         allowed.err
     );
 }
+
+#[test]
+fn the_probes_say_whether_the_server_answers_and_whether_sessions_can_start() {
+    let home = TestHome::new();
+    let server = MeteredServer::start(&home);
+    let status = |path: &str, host: &str| {
+        let (head, body) = server.get(path, host);
+        (head.split(' ').nth(1).unwrap().to_owned(), body)
+    };
+    let told = |status: &str, body: &str| (status.to_owned(), body.to_owned());
+    assert_eq!(status("/livez", &server.address), told("200", "live\n"));
+    assert_eq!(status("/readyz", &server.address), told("200", "ready\n"));
+    assert_eq!(status("/readyz", "evil.example").0, "403");
+    // Root may write everywhere, but not below a file.
+    let _none_yet = fs::remove_dir_all(home.path().join(".local"));
+    fs::write(home.path().join(".local"), "").unwrap();
+    assert_eq!(status("/readyz", &server.address), told("503", "sessions cannot be recorded\n"));
+    assert_eq!(status("/livez", &server.address).0, "200");
+    fs::remove_file(home.path().join(".local")).unwrap();
+    assert_eq!(status("/readyz", &server.address).0, "200");
+}
+
+/// The arguments and the probes of the pod are those of docs/servers.md.
+#[test]
+fn the_pod_of_the_manual_is_ready_at_its_own_address() {
+    let page =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/servers.md")).unwrap();
+    let pod = page.split("kind: Pod").nth(1).unwrap().split("```").next().unwrap();
+    for part in [
+        "path: /readyz",
+        "path: /livez",
+        "\"--metrics\", \"0.0.0.0:9469\"",
+        "\"--allow-remote\", \"$(POD_IP)\"",
+    ] {
+        assert!(pod.contains(part), "{part}: {pod}");
+    }
+    let (home, work) = (TestHome::new(), TestWorkspace::new());
+    let socket = home.path().join("t.sock");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["serve", "--socket", socket.to_str().unwrap(), "--metrics", "0.0.0.0:0"])
+        // The address of the pod stands for every name under which the kubelet may ask.
+        .args(["--allow-remote", "127.0.0.2", "--sandbox", "workspace-write", "--require", "landlock"])
+        .current_dir(work.path())
+        .env_clear()
+        .env("HOME", home.path())
+        .env("XDG_STATE_HOME", home.path())
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let port =
+        line.trim().strip_suffix("/metrics").and_then(|url| url.rsplit(':').next()).unwrap().to_owned();
+    for (path, expected) in [("/readyz", "ready\n"), ("/livez", "live\n")] {
+        let mut stream = TcpStream::connect(format!("127.0.0.2:{port}")).unwrap();
+        // The headers that a kubelet sends.
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: 127.0.0.2:{port}\r\nUser-Agent: kube-probe/1.31\r\nAccept: */*\r\nConnection: close\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with(expected), "{answer}");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}

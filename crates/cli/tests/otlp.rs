@@ -302,16 +302,17 @@ fn a_collector_that_is_away_is_one_line_and_nothing_else() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let away = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    for (url, why) in [
-        (away.as_str(), "Connection refused"),
-        ("http://collector.example.com:4318", "use https"),
-        ("nowhere", "is not a URL"),
+    for (url, why, lines) in [
+        (away.as_str(), "Connection refused", 1),
+        // The second line is the hint.
+        ("http://collector.example.com:4318", "use https\nhint: a collector in your own network", 2),
+        ("nowhere", "is not a URL", 1),
     ] {
         let desk = OtlpFixture::new();
         let ran = desk.session(&endpoint(url));
         assert_eq!(ran.code, Some(0), "{}", ran.err);
         assert!(ran.err.starts_with("the session was not sent to the collector: "), "{}", ran.err);
-        assert!(ran.err.contains(why) && ran.err.lines().count() == 1, "{}", ran.err);
+        assert!(ran.err.contains(why) && ran.err.lines().count() == lines, "{}", ran.err);
     }
 }
 
@@ -369,4 +370,87 @@ fn a_session_that_was_changed_is_sent_as_far_as_it_holds() {
     let got = collector.got();
     let failed = spans(&got).into_iter().find(|span| span["name"] == "execute_tool nonesuch").unwrap();
     assert_eq!(attribute(failed, "error.type").unwrap(), "unanswered");
+}
+
+/// A collector at a private address, in a network of its own: prints the paths that it got.
+const PRIVATE_COLLECTOR: &str = r#"
+import http.server, sys
+class Collector(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        print(self.path, flush=True)
+        self.send_response(200)
+        self.send_header("content-length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+    def log_message(self, *words):
+        pass
+server = http.server.HTTPServer(("10.9.8.7", 4318), Collector)
+open(sys.argv[1], "w").close()
+server.serve_forever()
+"#;
+
+/// Starts the collector, and a program beside it once the collector listens on the FIFO `$2`.
+const BESIDE_COLLECTOR: &str = r#"
+ip link set lo up && ip addr add 10.9.8.7/32 dev lo || exit 90
+mkfifo "$2"
+python3 "$1" "$2" & collector=$!
+read -r line < "$2"
+shift 2
+"$@"; status=$?
+kill $collector
+exit $status
+"#;
+
+#[test]
+fn plain_http_to_a_private_address_needs_the_flag_or_the_setting() {
+    let able = Command::new("unshare").args(["-rn", "ip", "link", "set", "lo", "up"]).output();
+    if !able.is_ok_and(|ran| ran.status.success()) {
+        testkit::not_run("a collector at a private address", "no network namespace can be made");
+        return;
+    }
+    let desk = OtlpFixture::new();
+    assert_eq!(desk.session(&[]).code, Some(0));
+    let program = desk.home.path().join("collector.py");
+    fs::write(&program, PRIVATE_COLLECTOR).unwrap();
+    let url = "http://10.9.8.7:4318";
+    let (fifo, script) = (desk.home.path().join("ready"), desk.home.path().join("script.jsonl"));
+    let beside = |env: &[(&str, &str)], args: &[&str]| {
+        let _from_before = fs::remove_file(&fifo);
+        let ran = Command::new("unshare")
+            .args(["-rn", "sh", "-c", BESIDE_COLLECTOR, "sh"])
+            .args([&program, &fifo])
+            .arg(env!("CARGO_BIN_EXE_toolgate"))
+            .args(args)
+            .current_dir(desk.workspace.path())
+            .env("HOME", desk.home.path())
+            .env_remove("OTEL_EXPORTER_OTLP_ENDPOINT")
+            .envs(env.iter().copied())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (ran.status.code(), text(ran.stdout), text(ran.stderr))
+    };
+    let hint = "hint: a collector in your own network needs --insecure-http, or `insecure_http = true` in your configuration\n";
+    let log = ["log", "last", "--otlp", url];
+    let (code, out, err) = beside(&[], &log);
+    assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+    assert!(err.contains("use https") && err.ends_with(hint), "{err}");
+    let (code, out, err) = beside(&[], &[&log[..], &["--insecure-http"]].concat());
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("/v1/traces\n") && out.contains("spans of"), "{out}");
+    // A run needs the flag too: the variable alone is no consent.
+    let run = ["run", "--script", script.to_str().unwrap(), "--model", "m", "go"];
+    let (code, out, err) = beside(&endpoint(url), &run);
+    assert!(code == Some(0) && err.contains("use https") && err.contains(hint), "{out}{err}");
+    let (code, out, err) = beside(&endpoint(url), &[&run[..], &["--insecure-http"]].concat());
+    assert!(code == Some(0) && out.contains("/v1/traces\n"), "{out}{err}");
+    let config = desk.home.path().join(".config/toolgate");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("config.toml"), "insecure_http = true\n").unwrap();
+    for (env, args) in [(&endpoint(url)[..], &run[..]), (&[], &log)] {
+        let (code, out, err) = beside(env, args);
+        assert!(code == Some(0) && out.contains("/v1/traces\n"), "{out}{err}");
+    }
 }

@@ -380,3 +380,54 @@ fn a_rule_that_asks_about_a_path_is_named_as_the_reason() {
         assert!(!said.contains("writable roots") && !said.contains("--writable"), "{tool}: {said}");
     }
 }
+
+#[test]
+fn explain_says_what_the_sandbox_refuses_and_the_flags_that_give_it() {
+    let shell = PolicyFixture::new();
+    let told = |options: &[&str]| shell.run(&[&["explain"], options, &["--", "git", "push"]].concat()).out;
+    assert_snapshot!(told(&[]), @"
+    allow under approval on-request, sandbox read-only
+      git push [ordinary]
+          no program of that name is found
+      the sandbox reaches no host; `--host NAME` allows one, `--network on` all
+      the sandbox changes no file here; `--sandbox workspace-write` allows the working directory
+    ");
+    assert_snapshot!(told(&["--sandbox", "workspace-write", "--host", "git.example.com"]), @"
+    allow under approval on-request, sandbox workspace-write
+      git push [ordinary]
+          no program of that name is found
+      the sandbox reaches no host but `git.example.com`; `--host NAME` allows one, `--network on` all
+    ");
+    assert_snapshot!(told(&["--sandbox", "workspace-write", "--network", "on"]), @"
+    allow under approval on-request, sandbox workspace-write
+      git push [ordinary]
+          no program of that name is found
+    ");
+    // A command that only reads needs neither.
+    let reads = shell.run(&["explain", "--", "/bin/ls"]).out;
+    assert!(!reads.contains("the sandbox"), "{reads}");
+    let unconfined = told(&["--sandbox", "external"]);
+    assert!(!unconfined.contains("the sandbox reaches"), "{unconfined}");
+    let json: Value = serde_json::from_str(&told(&["--output", "json"])).unwrap();
+    assert_eq!(json["sandbox_limits"][0]["access"], "network");
+    assert_eq!(json["sandbox_limits"][0]["flags"], "`--host NAME` allows one, `--network on` all");
+}
+
+#[test]
+fn the_configuration_names_the_rules_in_effect() {
+    let shell = PolicyFixture::new();
+    shell.own("[[rule]]\npattern = [\"make\", \"test\"]\ndecision = \"allow\"\n");
+    let own = shell.home.path().join(".config/toolgate/rules.toml");
+    let config =
+        |args: &[&str]| shell.home.run(&shell.workspace.path(), &[&["config"], args].concat(), "").out;
+    assert!(
+        config(&[]).ends_with(&format!(
+            "# /etc/toolgate/rules.toml: not there\n# {}: read, 1 rule\n",
+            own.display()
+        ))
+    );
+    let json: Value = serde_json::from_str(&config(&["--json"])).unwrap();
+    assert_eq!(json["rules"][1], json!({"path": own, "layer": "user", "found": true, "rules": 1}));
+    shell.own("[[rule]]\npattern = 3\n");
+    assert!(config(&[]).ends_with(": wrong, so nothing runs; `toolgate policy check` says why\n"));
+}

@@ -95,16 +95,20 @@ fn squatted_name_does_not_disable_the_private_tmp() {
 fn a_directory_that_cannot_be_made_is_named_with_what_helps() {
     let above = tempfile::tempdir().unwrap();
     let missing = above.path().join("missing");
-    for args in
-        [&["sandbox", "--", "true"][..], &["call", "list_dir", "--json", r#"{"path": "."}"#], &["doctor"]]
-    {
+    let told = format!(
+        "no private directory could be made for commands: `{}`: No such file or directory (os error 2)\n",
+        missing.display()
+    );
+    let fix = "set TMPDIR to a directory that you may write to\n";
+    for args in [&["sandbox", "--", "true"][..], &["call", "list_dir", "--json", r#"{"path": "."}"#]] {
         let ran = with_tmpdir(&missing, args);
-        let told = format!(
-            "no private directory could be made for commands: `{}`: No such file or directory (os error 2); set TMPDIR to a directory that you may write to",
-            missing.display()
-        );
-        assert!(ran.code != Some(0) && ran.err.contains(&told), "{args:?}: {}", ran.err);
+        assert!(ran.code != Some(0), "{args:?}");
+        assert_eq!(ran.err, format!("error: {told}hint: {fix}"), "{args:?}");
     }
+    let ran = with_tmpdir(&missing, &["doctor"]);
+    assert_eq!((ran.code, &*ran.err), (Some(125), ""), "{}", ran.out);
+    let verdict = format!("No session can start here:\n  ✗ {told}    Fix: {fix}\n");
+    assert!(ran.out.starts_with(&verdict), "{}", ran.out);
 }
 
 #[test]

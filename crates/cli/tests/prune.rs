@@ -9,6 +9,7 @@ mod support;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -218,4 +219,64 @@ fn the_quota_is_applied_when_a_session_ends() {
     fs::write(workspace.path().join("toolgate.toml"), "[journal]\nmax_mb = 1\n").unwrap();
     let refused = home.run(&workspace.path(), &["config"], "");
     assert!(refused.code == Some(2) && refused.err.contains("journal.max_mb"), "{}", refused.err);
+}
+
+#[test]
+fn what_cannot_be_removed_is_counted_apart_and_stops_nothing() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let good = home.session(&workspace, QUIET);
+    let sessions = home.state().join("sessions");
+    // A directory, a link and a journal that others may read have the names of sessions.
+    let [directory, link, open] =
+        ["20250101-000000-000001", "20250101-000000-000002", "20250101-000000-000003"];
+    let path = |id: &str| sessions.join(format!("{id}.jsonl"));
+    fs::create_dir(path(directory)).unwrap();
+    std::os::unix::fs::symlink(path(&good), path(link)).unwrap();
+    fs::write(path(open), "mine\n").unwrap();
+    fs::set_permissions(path(open), fs::Permissions::from_mode(0o644)).unwrap();
+    fs::write(sessions.join("notes.txt"), "mine").unwrap();
+
+    let listed = home.prune(&["--keep", "0", "--dry-run"]);
+    assert_eq!(listed.code, Some(1), "{}", listed.out);
+    assert!(
+        listed.out.contains("would remove 1 session (")
+            && listed.out.contains("; 3 sessions cannot be removed\n")
+    );
+    let done = home.prune(&["--keep", "0", "--yes"]);
+    assert_eq!(done.code, Some(1), "{}", done.out);
+    let last = done.out.lines().last().unwrap();
+    assert!(
+        last.starts_with("removed 1 session (")
+            && last.ends_with("; kept 0 sessions (0 bytes); 3 sessions cannot be removed"),
+        "{last}"
+    );
+    for id in [directory, link, open] {
+        assert!(done.err.contains(&format!("error: `{id}` stays: ")), "{}", done.err);
+        assert!(path(id).symlink_metadata().is_ok());
+    }
+    assert!(!path(&good).exists() && sessions.join("notes.txt").exists());
+    let json = home.prune(&["--keep", "0", "--yes", "--json"]);
+    assert_eq!(json.code, Some(1));
+    let mut expected = [directory, link, open].map(|id| pair(id, "failed")).to_vec();
+    let mut told = states(&json);
+    expected.sort();
+    told.sort();
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_linked_directory_of_sessions_is_refused_in_a_clear_sentence() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    home.session(&workspace, QUIET);
+    let (sessions, elsewhere) = (home.state().join("sessions"), home.path().join("elsewhere"));
+    fs::rename(&sessions, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &sessions).unwrap();
+    let ran = home.prune(&["--keep", "0", "--yes"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.out);
+    let told = format!(
+        "error: `{}` cannot be used: it is a symbolic link\nhint: XDG_STATE_HOME or TOOLGATE_HOME names another directory\n",
+        sessions.display()
+    );
+    assert_eq!(ran.err, told);
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1);
 }

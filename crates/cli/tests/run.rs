@@ -285,7 +285,11 @@ fn a_cost_limit_needs_prices() {
 #[test]
 fn a_signal_answers_what_runs_as_aborted_and_ends_the_turn() {
     use rustix::process::Signal;
-    for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+    for (sent, code, cause) in [
+        (Signal::INT, 130, "the user stopped it"),
+        (Signal::TERM, 143, "the program was told to end (SIGTERM)"),
+        (Signal::HUP, 129, "the program was told to end (SIGHUP)"),
+    ] {
         let (home, workspace) = (TestHome::new(), TestWorkspace::new());
         let served = ScriptServerProcess::start(
             home.path(),
@@ -299,7 +303,7 @@ fn a_signal_answers_what_runs_as_aborted_and_ends_the_turn() {
         assert_eq!(child.wait().unwrap().code(), Some(code), "{out}");
         let events: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let (end, at) = (events.last().unwrap(), &events.last().unwrap()["at"]);
-        assert_eq!(end, &json!({"type": "end", "why": "interrupted", "at": at}), "{out}");
+        assert_eq!(end, &json!({"type": "end", "why": "interrupted", "detail": cause, "at": at}), "{out}");
         assert!(at.as_str().is_some_and(|at| journal::parse_millis(at).is_some()), "{out}");
         assert_eq!(events_of_kind(&events, "answer").len(), 1, "{out}");
         let records = records(&journal(&home));

@@ -489,6 +489,8 @@ fn the_typed_line_is_wrapped_again_when_the_window_changes() {
     screen.shown.lock().screen_mut().set_size(cells(HEIGHT), cells(40));
     resize(&screen.terminal, 40);
     screen.sees("› one two three four five six seven\n  eight nine ten eleven");
+    screen.types("\x03");
+    screen.sees("Ctrl-C again ends the program");
     screen.types("\x15\x04");
     assert_eq!(screen.ends().0, Some(0));
 }

@@ -206,10 +206,18 @@ fn without_namespaces_nothing_runs_unless_a_weaker_tier_is_accepted() {
     };
     let ran = inside(&["sandbox", "--", "echo", "ran"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(125), ""), "{}", ran.err);
-    for part in
-        ["nothing is run", "at least namespaces", "`--require landlock`", "read secrets", "`toolgate doctor`"]
-    {
-        assert!(ran.err.contains(part), "{part}: {}", ran.err);
+    let lines: Vec<&str> = ran.err.lines().collect();
+    let begins = [
+        "error: nothing is run: the policy demands at least namespaces, and this machine refuses namespaces (",
+        "hint: `toolgate doctor` shows the fix",
+        "hint: `--require landlock`, or `confinement.require = \"landlock\"` in the user's own configuration, runs commands, \
+         which can then read secrets and change git hooks",
+    ];
+    // A machine with a known fix has more hints between the last two.
+    let last = lines.len() - 1;
+    assert!(last >= 2 && lines[2..last].iter().all(|line| line.starts_with("hint: ")), "{}", ran.err);
+    for (line, begin) in [lines[0], lines[1], lines[last]].into_iter().zip(begins) {
+        assert!(line.starts_with(begin) && line.len() < 200, "{}", ran.err);
     }
     let ran = inside(&["sandbox", "--require", "landlock", "--", "echo", "ran"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "ran\n"), "{}", ran.err);
@@ -217,6 +225,21 @@ fn without_namespaces_nothing_runs_unless_a_weaker_tier_is_accepted() {
     let ran = inside(&["call", "exec_command", "--json", r#"{"cmd":"echo ran"}"#]);
     assert_eq!(ran.code, Some(1));
     assert_eq!(ran.err.matches("nothing is run").count(), 1, "{}", ran.err);
+    assert_eq!(ran.err.lines().filter(|line| line.starts_with("hint: `--require landlock`")).count(), 1);
+    // A run warns before the first command, and says each fact and each hint once.
+    let command = r#"{"type": "function_call", "name": "exec_command", "arguments": {"cmd": "echo ran"}}"#;
+    workspace.write_file("script.jsonl", format!("{{\"items\": [{command}, {command}]}}\n"));
+    let program = std::path::Path::new(toolgate()).parent().unwrap().to_str().unwrap();
+    let outer = ["sandbox", "--read-root", program, "--env", "XDG_STATE_HOME=/tmp/state", "--", toolgate()];
+    let inner = ["run", "--script", "script.jsonl", "go"];
+    let ran = home.run(&workspace.path(), &[&outer[..], &inner].concat(), "");
+    let warning =
+        "warning: commands are not run: this machine cannot confine them as the policy demands\nhint: ";
+    let (before, after) = ran.err.split_once(warning).unwrap_or_else(|| panic!("{}{}", ran.out, ran.err));
+    assert!(!before.contains("exec_command"), "{before}");
+    for part in ["hint: `--require landlock`", "read secrets"] {
+        assert_eq!((after.matches(part).count(), before.matches(part).count()), (1, 0), "{}", ran.err);
+    }
     // The demo accepts weaker confinement, and reports what does not hold.
     let ran = inside(&["demo"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
@@ -293,4 +316,19 @@ fn a_home_as_a_workspace_is_warned_about() {
     home.write_file("project/x", "");
     let said = run(&home.path().join("project"));
     assert!(!said.contains("home directory"), "{said}");
+}
+
+#[test]
+fn explain_lists_each_gap_on_a_line_of_its_own() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let ran = home.run(
+        &workspace.path(),
+        &["sandbox", "--tier", "landlock", "--require", "landlock", "--explain", "--", "true"],
+        "",
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let mut lines = ran.err.lines().skip_while(|line| *line != "enforced: partial, with these gaps:").skip(1);
+    let gaps: Vec<&str> = lines.by_ref().take_while(|line| line.starts_with("  - ")).collect();
+    let is_listed = gaps.contains(&"  - secrets (`~/.ssh`, `.env` …) can be read by commands");
+    assert!(gaps.len() > 3 && is_listed, "{}", ran.err);
 }

@@ -803,4 +803,6 @@ fn a_client_reads_the_answer_of_a_call_that_the_end_of_the_server_stops() {
     let answer = client.answer();
     assert_eq!(answer["id"], call, "{answer}");
     assert!(answer["result"]["success"] == false || answer["error"].is_object(), "{answer}");
+    let cause = "the program was told to end (SIGTERM)";
+    assert!(answer.to_string().contains(cause), "{answer}");
 }

@@ -8,7 +8,10 @@
 mod support;
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
+use serde_json::Value;
 use support::{CommandRun, TestHome};
 use testkit::TestWorkspace;
 
@@ -42,40 +45,90 @@ fn a_run_whose_calls_were_all_refused_says_so() {
     }
 }
 
+/// Starts a run whose script is `line`, and reads its events up to one that contains `text`.
+fn start_until(
+    home: &TestHome,
+    workspace: &TestWorkspace,
+    (line, more): (&str, &[&str]),
+    text: &str,
+) -> (Child, BufReader<ChildStdout>) {
+    let script = home.path().join("slow.jsonl");
+    fs::write(&script, line).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["run", "--json", "--script", script.to_str().unwrap(), "go"])
+        .args(more)
+        .current_dir(workspace.path())
+        .env_clear()
+        .env("HOME", home.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut events = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains(text) {
+        line.clear();
+        assert!(events.read_line(&mut line).unwrap() > 0, "no `{text}`");
+    }
+    (child, events)
+}
+
+fn send_signal(child: &Child, signal: &str) {
+    let sent = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+}
+
 #[test]
 fn a_signal_decides_the_exit_status_and_ends_the_events() {
-    use std::io::{BufRead, BufReader, Read};
-    use std::process::{Command, Stdio};
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
-    let script = home.path().join("slow.jsonl");
-    fs::write(&script, r#"{"items": [{"type": "message", "text": "slow"}], "delay_ms": 600000}"#).unwrap();
-    for (signal, status) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
-            .args(["run", "--json", "--script", script.to_str().unwrap(), "go"])
-            .current_dir(workspace.path())
-            .env_clear()
-            .env("HOME", home.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut events = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        while !line.contains(r#""type":"request""#) {
-            line.clear();
-            assert!(events.read_line(&mut line).unwrap() > 0, "no request was sent");
-        }
-        let sent = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
-        assert!(sent.unwrap().success());
+    let slow = r#"{"items": [{"type": "message", "text": "slow"}], "delay_ms": 600000}"#;
+    for (signal, status, cause) in [
+        ("TERM", 143, "the program was told to end (SIGTERM)"),
+        ("HUP", 129, "the program was told to end (SIGHUP)"),
+        ("INT", 130, "the user stopped it"),
+    ] {
+        let (mut child, mut events) = start_until(&home, &workspace, (slow, &[]), r#""type":"request""#);
+        send_signal(&child, signal);
         let mut rest = String::new();
         events.read_to_string(&mut rest).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(status), "{signal}");
-        let last = rest.lines().last().unwrap_or_default();
-        assert!(
-            last.contains(r#""type":"end""#) && last.contains(r#""why":"interrupted""#),
-            "{signal}: {rest}"
-        );
+        let last: Value = serde_json::from_str(rest.lines().last().unwrap_or_default()).unwrap();
+        let told = [&last["type"], &last["why"], &last["detail"]];
+        assert_eq!(told, ["end", "interrupted", cause], "{signal}: {rest}");
     }
+}
+
+#[test]
+fn answers_and_the_log_name_what_ended_the_run() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let sleeps = r#"{"items": [{"type": "function_call", "name": "exec_command", "arguments": {"cmd": "sleep 600", "yield_time_ms": 30000}}]}"#;
+    let done = r#"{"items": [{"type": "message", "text": "done"}]}"#;
+    let end_of = |more: &[&str], line: &str, signal: Option<&str>| {
+        let until = if signal.is_some() { r#""event":"started""# } else { r#""type":"request""# };
+        let (mut child, mut events) = start_until(&home, &workspace, (line, more), until);
+        if let Some(signal) = signal {
+            send_signal(&child, signal);
+        }
+        let mut rest = String::new();
+        events.read_to_string(&mut rest).unwrap();
+        child.wait().unwrap();
+        let answer = rest.lines().find(|line| line.contains(r#""type":"answer""#)).unwrap_or_default();
+        let answer: Value = serde_json::from_str(answer).unwrap_or_default();
+        let listed = home.run(&workspace.path(), &["log", "--json", "-n", "1"], "").out;
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        let first = answer["text"].as_str().unwrap_or_default().lines().next().unwrap_or_default().to_owned();
+        let first = first.split_once(": ").map_or(first.clone(), |(_, cause)| cause.to_owned());
+        (first, listed["state"].as_str().unwrap().to_owned(), listed["why"].as_str().unwrap().to_owned())
+    };
+    let words = |end: (&str, &str, &str)| (end.0.to_owned(), end.1.to_owned(), end.2.to_owned());
+    let told = "the program was told to end (SIGTERM)";
+    assert_eq!(end_of(&[], sleeps, Some("TERM")), words((told, "interrupted", told)));
+    let late = "the time limit of the run was reached";
+    assert_eq!(end_of(&["--max-time", "1s"], sleeps, None), words((late, "limit", "out_of_budget")));
+    assert_eq!(end_of(&[], done, None), words(("", "ended", "done")));
+    let (first, state, why) = end_of(&[], sleeps, Some("INT"));
+    assert!(first.starts_with("aborted by the user after "), "{first}");
+    assert_eq!((&*state, &*why), ("interrupted", "the user stopped it"));
 }
 
 /// A sandbox inside another one cannot create namespaces, as in most containers.
@@ -170,4 +223,133 @@ fn a_home_that_cannot_be_written_is_reported_with_a_way_out() {
         .unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     assert_eq!(fs::read_dir(state.join("toolgate/sessions")).unwrap().count(), 1);
+}
+
+/// Runs `toolgate doctor --json`, and returns its status, its report and its failed checks with their fixes.
+fn doctor(variables: &[(&str, &str)], cwd: &std::path::Path) -> (Option<i32>, Value, Vec<String>) {
+    let run = |format: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_toolgate"));
+        command.arg("doctor").args(format).current_dir(cwd).env_clear().envs(variables.iter().copied());
+        let ran = command.stdin(std::process::Stdio::null()).output().unwrap();
+        assert_eq!(String::from_utf8(ran.stderr).unwrap(), "", "{variables:?}");
+        (ran.status.code(), String::from_utf8(ran.stdout).unwrap())
+    };
+    let ((status, json), (text_status, text)) = (run(&["--json"]), run(&[]));
+    assert_eq!(status, text_status, "{variables:?}: {text}");
+    let report: Value = serde_json::from_str(&json).unwrap();
+    let failed: Vec<String> = report["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|check| check["failed"] == true)
+        .map(|check| {
+            assert_eq!(check["ok"], false);
+            format!("{}: {}; {}", check["name"].as_str().unwrap(), check["text"], check["fix"])
+        })
+        .collect();
+    // The verdict is first in the text.
+    assert_eq!(text.starts_with("No session can start here:\n"), !failed.is_empty(), "{text}");
+    assert_eq!(report["can_start"], failed.is_empty(), "{report}");
+    (status, report, failed)
+}
+
+#[test]
+fn doctor_reports_each_unusable_directory_as_a_failed_check() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let (at, cwd) = (home.path().to_str().unwrap(), workspace.path());
+    // Root may write everywhere, but not below a file.
+    fs::write(home.path().join("file"), "").unwrap();
+    let below_file = format!("{at}/file/x");
+    let good = doctor(&[("HOME", at)], &cwd);
+    assert_eq!((good.0, good.2), (Some(0), Vec::new()), "{}", good.1);
+    for (variable, value, expected) in [
+        ("TMPDIR", &*below_file, Expected { status: 125, name: "temporary", fix: "TMPDIR", full: false }),
+        (
+            "XDG_STATE_HOME",
+            &below_file,
+            Expected { status: 1, name: "state", fix: "TOOLGATE_HOME", full: true },
+        ),
+        ("TOOLGATE_HOME", "relative", Expected { status: 2, name: "config", fix: "", full: true }),
+    ] {
+        let (status, report, failed) = doctor(&[("HOME", at), (variable, value)], &cwd);
+        assert_eq!(status, Some(expected.status), "{variable}: {report}");
+        assert_eq!(report["full"], expected.full, "{variable}: {report}");
+        let is_named = |failed: &String| failed.starts_with(expected.name) && failed.contains(expected.fix);
+        assert!(failed.iter().any(is_named), "{variable}: {failed:?}");
+    }
+    // All faults are in one report.
+    workspace.write_file("toolgate.toml", "[confinement]\nrequire = \"nothing\"\n");
+    let (status, _, failed) = doctor(&[("HOME", at), ("XDG_STATE_HOME", &below_file)], &cwd);
+    assert_eq!((status, failed.len()), (Some(2), 2), "{failed:?}");
+    assert!(failed[0].contains("`confinement.require` belongs in your own file"), "{failed:?}");
+}
+
+struct Expected {
+    status: i32,
+    name: &'static str,
+    fix: &'static str,
+    full: bool,
+}
+
+#[test]
+fn a_wrong_limit_is_one_clear_sentence() {
+    let home = TestHome::new();
+    for (args, value, expected) in [
+        (&["run", "--max-time"][..], "-5s", "a time such as `90s`, `10m` or `1h30m`"),
+        (&["run", "--max-time"], "soon", "a time such as `90s`, `10m` or `1h30m`"),
+        (&["run", "--max-tokens"], "-5", "a whole number of at least 1"),
+        (&["run", "--max-tokens"], "2M", "a whole number of at least 1"),
+        (&["run", "--max-cost"], "-0.5", "more than 0 dollars, and at most a million"),
+        (&["run", "--max-turns"], "-1", "a whole number of at least 1"),
+        (&["run", "--context"], "-1", "a whole number of at least 1000"),
+        (&["log", "prune", "--keep"], "-1", "a whole number of at least 0"),
+        (&["log", "prune", "--older-than"], "-1d", "an age such as `12h`, `30d` or `8w`"),
+    ] {
+        let ran = home.run(home.path(), &[args, &[value]].concat(), "");
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.err);
+        let lines: Vec<&str> = ran.err.lines().collect();
+        let begins = format!("error: invalid value '{value}' for '{} <", args[args.len() - 1]);
+        assert!(lines[0].starts_with(&begins), "{}", ran.err);
+        assert!(lines[0].ends_with(&format!(": expected {expected}")), "{}", ran.err);
+        assert_eq!(lines[1..], ["", "For more information, try '--help'."], "{}", ran.err);
+    }
+}
+
+#[test]
+fn an_answer_has_the_refusals_of_the_sandbox() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let connects = r#"{"type": "function_call", "name": "exec_command", "arguments": {"cmd": "getent hosts packages.example.com; true"}}"#;
+    let ran = run_script(
+        &home,
+        &workspace,
+        &[
+            connects,
+            r#"{"type": "function_call", "name": "read_file", "arguments": {"path": "/proc/1/environ"}}"#,
+        ],
+    );
+    let answers: Vec<Value> = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|line| line["type"] == "answer")
+        .collect();
+    let refusals = |answer: &Value| -> Vec<(String, String)> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let denials = answer["denials"].as_array().unwrap_or_else(|| panic!("{answer}"));
+        assert!(denials.iter().all(|denial| denial["message"].is_string()), "{answer}");
+        denials.iter().map(|denial| (text(&denial["kind"]), text(&denial["flag"]))).collect()
+    };
+    let connection = ("may_not_connect".to_owned(), "--host packages.example.com".to_owned());
+    assert!(refusals(&answers[0]).contains(&connection), "{}", answers[0]);
+    assert_eq!(refusals(&answers[1]), [("outside".to_owned(), "--read-root /proc/1/environ".to_owned())]);
+    let allowed = run_script(
+        &home,
+        &workspace,
+        &[r#"{"type": "function_call", "name": "exec_command", "arguments": {"cmd": "true"}}"#],
+    );
+    assert!(
+        allowed.out.contains(r#""type":"answer""#) && !allowed.out.contains("denials"),
+        "{}",
+        allowed.out
+    );
 }

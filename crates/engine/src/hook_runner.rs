@@ -3,13 +3,12 @@
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
 
 use futures_util::FutureExt;
 use policy::{ApprovalReason, Denial};
-use tokio_util::sync::CancellationToken;
 use tool::{BoxFuture, ErrorHints, HALT_GRACE, OutputItem, ToolError, ToolErrorKind, ToolNotice, ToolOutput};
 
+use crate::call_stop::CallStop;
 use crate::finalize_output::error_output;
 use crate::observer::ObserverSet;
 use crate::{CallEvent, Hook, HookDecision, HookResponse, PlannedCall};
@@ -31,8 +30,7 @@ pub(crate) struct HookOutcome {
 pub(crate) struct HookRun<'a> {
     pub(crate) hooks: &'a HookList,
     pub(crate) call: PlannedCall<'a>,
-    pub(crate) cancel: &'a CancellationToken,
-    pub(crate) arrived: Instant,
+    pub(crate) stop: &'a CallStop,
     pub(crate) observers: &'a ObserverSet,
     pub(crate) hints: &'a ErrorHints,
 }
@@ -101,9 +99,9 @@ impl HookRun<'_> {
             }
             Ok(output)
         };
-        let checked = if self.cancel.is_cancelled() {
+        let checked = if self.stop.is_cancelled() {
             // Partial output of a cancelled tool reaches the model only after the hooks have seen it.
-            tokio::time::timeout(HALT_GRACE, hook_run).await.unwrap_or_else(|_| Err(self.cancelled_error()))
+            tokio::time::timeout(HALT_GRACE, hook_run).await.unwrap_or_else(|_| Err(self.stop.error()))
         } else {
             self.unless_cancelled(hook_run).await
         };
@@ -133,13 +131,9 @@ impl HookRun<'_> {
     ) -> Result<T, ToolError> {
         tokio::select! {
             biased;
-            () = self.cancel.cancelled() => Err(self.cancelled_error()),
+            () = self.stop.cancelled() => Err(self.stop.error()),
             heard = hook_run => heard,
         }
-    }
-
-    fn cancelled_error(&self) -> ToolError {
-        ToolError::Cancelled { after: self.arrived.elapsed() }
     }
 }
 

@@ -5,6 +5,7 @@
 //! in the model's order. This crate knows no concrete tool, model API or operating system.
 
 mod approver;
+mod call_stop;
 mod finalize_output;
 mod hook;
 mod hook_runner;
@@ -21,6 +22,7 @@ mod tool_selection;
 mod tools_config;
 
 pub use approver::{Approver, Rulebook};
+pub use call_stop::SharedCancelCause;
 pub use finalize_output::OverflowStore;
 pub use hook::{Hook, HookDecision, HookResponse, PlannedCall};
 pub use metrics::{ToolMetrics, ToolStats};

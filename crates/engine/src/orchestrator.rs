@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use policy::{
     ApprovalQuestion, ApprovalReason, Gate, NotAskedReason, Permit, ReviewDecision, ReviewOutcome, Verdict,
 };
-use tokio_util::sync::CancellationToken;
 use tool::{CallAttempt, Cx, HALT_GRACE, HaltReason, OutputItem, ToolError, ToolErrorKind, ToolOutput};
 
+use crate::call_stop::CallStop;
 use crate::observer::ObserverSet;
 use crate::stopwatch::CallStopwatch;
 use crate::{Approver, CallEvent, Rulebook};
@@ -34,7 +34,7 @@ pub(crate) struct CallRun<'a> {
     pub(crate) cx: &'a Cx,
     /// The time limit of one attempt. Time spent on questions does not count.
     pub(crate) limit: Duration,
-    pub(crate) cancel: &'a CancellationToken,
+    pub(crate) stop: &'a CallStop,
     pub(crate) stopwatch: &'a CallStopwatch,
     pub(crate) observers: &'a ObserverSet,
 }
@@ -52,7 +52,7 @@ impl CallRun<'_> {
     /// A tool that waits for its halt signal receives it and has [`HALT_GRACE`] to answer with partial output. Every
     /// other tool is dropped immediately.
     async fn run_until_deadline(&self, permit: &Permit) -> Result<ToolOutput, ToolError> {
-        let (limit, arrived) = (self.limit, self.stopwatch.arrived);
+        let limit = self.limit;
         let mut work = std::pin::pin!(self.attempt.run(permit, self.cx));
         let (why, ended) = tokio::select! {
             biased; // a result that is ready when the call is cancelled is the better answer
@@ -61,7 +61,7 @@ impl CallRun<'_> {
                 Ok(done) => return done,
                 Err(_) => (HaltReason::TimedOut { after: limit }, ToolError::TimedOut { after: limit }),
             },
-            () = self.cancel.cancelled() => (HaltReason::Cancelled, ToolError::Cancelled { after: arrived.elapsed() }),
+            () = self.stop.cancelled() => (HaltReason::Cancelled { cause: self.stop.cause() }, self.stop.error()),
         };
         if !self.cx.halt(why) {
             return Err(ended);
@@ -168,14 +168,14 @@ impl ToolOrchestrator {
         let Some(approver) = &self.approver else {
             return Err(ToolError::Forbidden(Gate::not_asked_denial(&question, NotAskedReason::NoReviewer)));
         };
-        let CallRun { cancel, stopwatch, observers, .. } = call_run;
+        let CallRun { stop, stopwatch, observers, .. } = call_run;
         let arrived = stopwatch.arrived;
         let call = call_run.cx.call_id();
         let answering = async {
             let mut stopped = self.question_lock.lock().await;
             // The user's stop covers every question that was already waiting.
             if stopped.is_some_and(|at| arrived <= at) {
-                return Err(ToolError::Cancelled { after: arrived.elapsed() });
+                return Err(stop.error());
             }
             // The answer to an earlier question may cover this one too.
             if let Some(permit) = self.gate.approved_while_waiting(&question) {
@@ -202,7 +202,7 @@ impl ToolOrchestrator {
         };
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(ToolError::Cancelled { after: arrived.elapsed() }),
+            () = stop.cancelled() => Err(stop.error()),
             settled = stopwatch.time_wait(answering) => settled,
         }
     }

@@ -14,6 +14,7 @@ use tool::{
 };
 use tracing::Instrument;
 
+use crate::call_stop::{CallStop, SharedCancelCause};
 use crate::finalize_output::{OverflowStore, finalize_output, truncate_output};
 use crate::hook_runner::{HookList, HookRun};
 use crate::lanes::{LaneTicket, Lanes};
@@ -61,6 +62,7 @@ struct RouterState {
     overflow_store: Option<Arc<dyn OverflowStore>>,
     hooks: HookList,
     hints: ErrorHints,
+    cancel_cause: SharedCancelCause,
 }
 
 impl ToolRouter {
@@ -78,6 +80,7 @@ impl ToolRouter {
             overflow_store: None,
             hooks: HookList::default(),
             hints: ErrorHints::default(),
+            cancel_cause: SharedCancelCause::default(),
         };
         Self { state: Arc::new(state) }
     }
@@ -155,6 +158,11 @@ impl ToolRouter {
         &self.state.hints
     }
 
+    /// Returns the cause that answers of cancelled calls name. Set it before you cancel them.
+    pub fn cancel_cause(&self) -> &SharedCancelCause {
+        &self.state.cancel_cause
+    }
+
     /// Returns the policy gate.
     pub fn gate(&self) -> &Gate {
         &self.state.orchestrator.gate
@@ -198,7 +206,8 @@ impl ToolRouter {
         let entry = span.in_scope(|| misnamed.map_or_else(|| state.join_queue(&call), Err));
         async move {
             // The last safety net: code outside the tool is ours or the embedder's, and may panic too.
-            let answering = AssertUnwindSafe(state.answer(&call, entry, cancel, &stopwatch));
+            let stop = CallStop::new(cancel, state.cancel_cause.clone(), stopwatch.arrived);
+            let answering = AssertUnwindSafe(state.answer(&call, entry, stop, &stopwatch));
             answering.catch_unwind().await.unwrap_or_else(|_| {
                 let crashed = ToolError::Crashed { tool: call.name.clone() };
                 finalize_output(Err(crashed), &stopwatch, &state.hints)
@@ -290,8 +299,7 @@ impl RouterState {
         &self,
         call: &ToolCall,
         entry: LaneEntry,
-        cancel: &CancellationToken,
-        arrived: Instant,
+        stop: &CallStop,
     ) -> Result<(Arc<dyn AnyTool>, Result<CallPlan, ToolError>, LaneTicket), ToolError> {
         let (lookup, ticket) = entry?;
         let coming = match lookup {
@@ -300,7 +308,7 @@ impl RouterState {
         };
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(ToolError::Cancelled { after: arrived.elapsed() }),
+            () = stop.cancelled() => Err(stop.error()),
             () = coming => {
                 let tool = self.registry.find(&call.name)?;
                 let ticket = match tool.lane() {
@@ -321,15 +329,13 @@ impl RouterState {
         &self,
         call: &ToolCall,
         entry: LaneEntry,
-        cancel: CancellationToken,
+        stop: CallStop,
         stopwatch: &CallStopwatch,
     ) -> ToolOutput {
-        let entry = stopwatch.time_wait(self.wait_until_found(call, entry, &cancel, stopwatch.arrived)).await;
+        let entry = stopwatch.time_wait(self.wait_until_found(call, entry, &stop)).await;
         let name = entry.as_ref().ok().map(|(tool, ..)| tool.spec().name().to_owned());
         let outcome = match entry {
-            Ok((tool, plan, ticket)) => {
-                self.run(call, (tool.as_ref(), plan), ticket, cancel, stopwatch).await
-            }
+            Ok((tool, plan, ticket)) => self.run(call, (tool.as_ref(), plan), ticket, stop, stopwatch).await,
             Err(unknown) => Err(unknown),
         };
         let store = self.overflow_store.as_deref();
@@ -351,10 +357,9 @@ impl RouterState {
         call: &ToolCall,
         (tool, plan): (&dyn AnyTool, Result<CallPlan, ToolError>),
         ticket: LaneTicket,
-        cancel: CancellationToken,
+        stop: CallStop,
         stopwatch: &CallStopwatch,
     ) -> Result<ToolOutput, ToolError> {
-        let arrived = stopwatch.arrived;
         // All code of the tool runs inside one of two panic nets, here and in `plan`. No panic of the tool gets past
         // this point.
         let crashed = |_| ToolError::Crashed { tool: tool.spec().name().to_owned() };
@@ -366,12 +371,12 @@ impl RouterState {
             LaneTicket::Queued(position) => tokio::select! {
                 biased;
                 guard = stopwatch.time_wait(position.wait_for_turn()) => guard,
-                () = cancel.cancelled() => return Err(ToolError::Cancelled { after: arrived.elapsed() }),
+                () = stop.cancelled() => return Err(stop.error()),
             },
         };
         // The turn may have come because the calls before it were cancelled, and this one with them.
-        if cancel.is_cancelled() {
-            return Err(ToolError::Cancelled { after: arrived.elapsed() });
+        if stop.is_cancelled() {
+            return Err(stop.error());
         }
         tracing::debug!("left the lane queue");
         self.observers.notify(&call.id, &CallEvent::Started);
@@ -383,7 +388,7 @@ impl RouterState {
             working_dir: &self.working_dir,
         };
         let (hooks, hints) = (&self.hooks, &self.hints);
-        let hook_run = HookRun { hooks, call: planned_call, cancel: &cancel, arrived, observers, hints };
+        let hook_run = HookRun { hooks, call: planned_call, stop: &stop, observers, hints };
         let mut hook_outcome = hook_run.run_before().await?;
         let cx = self.new_context(call, working_dir);
         let call_run = CallRun {
@@ -392,7 +397,7 @@ impl RouterState {
             hook_reason: hook_outcome.approval_reason.take(),
             cx: &cx,
             limit: self.limits.call_timeout,
-            cancel: &cancel,
+            stop: &stop,
             stopwatch,
             observers,
         };

@@ -92,7 +92,7 @@ async fn a_tool_that_is_told_answers_with_what_it_has() {
         Ok(ToolOutput::text(format!("so far: {why:?}")))
     });
     let (output, took) = cancelled(&router, Duration::from_secs(1)).await;
-    assert_snapshot!(output.joined_text(), @"so far: Cancelled");
+    assert_snapshot!(output.joined_text(), @"so far: Cancelled { cause: User }");
     assert_eq!((output.success, output.facts.error), (false, Some(ToolErrorKind::Cancelled)));
     assert_eq!(took, Duration::from_secs(3));
     let (output, took) = timed_out(&router).await;
@@ -106,7 +106,7 @@ async fn a_tool_that_says_itself_what_went_wrong_is_believed() {
     let router = router(async |cx: Cx| {
         let facts = OutputFacts { error: Some(ToolErrorKind::Io), ..OutputFacts::default() };
         match cx.wait_for_halt().await {
-            HaltReason::Cancelled => Ok(ToolOutput { facts, ..ToolOutput::failure("disk full") }),
+            HaltReason::Cancelled { .. } => Ok(ToolOutput { facts, ..ToolOutput::failure("disk full") }),
             HaltReason::TimedOut { .. } => Err(ToolError::io("disk gone")),
         }
     });
@@ -156,7 +156,7 @@ async fn a_tool_that_asked_once_is_given_its_time_whatever_it_waits_for() {
         Ok(ToolOutput::text(format!("{why:?}")))
     });
     let (output, took) = cancelled(&router, Duration::from_secs(1)).await;
-    assert_eq!((output.joined_text().as_str(), took), ("Cancelled", Duration::from_secs(3)));
+    assert_eq!((output.joined_text().as_str(), took), ("Cancelled { cause: User }", Duration::from_secs(3)));
 }
 
 #[tokio::test(start_paused = true)]

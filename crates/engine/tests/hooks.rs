@@ -425,7 +425,7 @@ async fn what_a_cancelled_tool_had_is_heard_too_or_withheld() {
     };
     let second = Duration::from_secs(1);
     let heard = cancelled(RecordingHook::after(HookDecision::NoObjection)).await;
-    assert_eq!(heard, ("so far: Cancelled".to_owned(), second));
+    assert_eq!(heard, ("so far: Cancelled { cause: User }".to_owned(), second));
     let denied = cancelled(RecordingHook::after(deny("a secret is in it"))).await;
     let text = "forbidden by policy: the hook `says` forbids it: the call was done, and its answer is withheld: a secret is in it".to_owned();
     assert_eq!(denied, (text, second));

@@ -36,6 +36,7 @@ pub use session_id::SessionId;
 pub use session_list::{SessionSummary, find_session, list_sessions, session_ids};
 pub use stored_session::{
     JournalFile, LockedSession, StoredSession, journal_files, lock_for_removal, read_stored_session,
+    unusable_journal_files,
 };
 pub use text_budget::TextBudget;
 pub use timeline::{

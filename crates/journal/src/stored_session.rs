@@ -66,16 +66,43 @@ pub fn journal_files(directory: &Path) -> Result<Vec<JournalFile>, JournalFault>
     Ok(ids.filter_map(|id| stat_journal(&open.open_for_reading(&id.file_name()).ok()?, id).ok()).collect())
 }
 
+/// Returns the journal files in `directory` that this user cannot remove as sessions, with the reasons: files of other
+/// users, files without permission, and entries that are no files. A missing directory is empty.
+///
+/// # Errors
+///
+/// If the directory cannot be read.
+pub fn unusable_journal_files(directory: &Path) -> Result<Vec<(JournalFile, String)>, JournalFault> {
+    let unusable = |source| JournalFault::Unusable { path: directory.to_owned(), source };
+    let open = match PrivateDir::open(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        opened => opened.map_err(unusable)?,
+    };
+    let names = open.file_names().map_err(unusable)?;
+    let ids = names.iter().filter_map(|name| SessionId::from_file_name(name));
+    let fault_of = |id: SessionId| {
+        let fault = open.open_for_append(&id.file_name()).err()?;
+        // A file that is gone meanwhile has no facts.
+        let (bytes, modified) = open.file_facts(&id.file_name()).ok()?;
+        Some((JournalFile { id, bytes, modified }, fault.to_string()))
+    };
+    Ok(ids.filter_map(fault_of).collect())
+}
+
+impl StoredSession {
+    /// Returns a session of which only the journal file is known.
+    pub fn of_file(file: JournalFile) -> Self {
+        let (directories, outputs) = (Vec::new(), Vec::new());
+        Self { file, is_open: false, started_millis: None, directories, outputs, parent: None }
+    }
+}
+
 /// Reads the facts of the session `id` in `directory`. The journal is not verified; `None` if it is gone.
 pub fn read_stored_session(directory: &Path, id: &SessionId) -> Option<StoredSession> {
     let file = PrivateDir::open(directory).ok()?.open_for_reading(&id.file_name()).ok()?;
     let mut session = StoredSession {
-        file: stat_journal(&file, id.clone()).ok()?,
         is_open: private_files::is_locked(&file),
-        started_millis: None,
-        directories: Vec::new(),
-        outputs: Vec::new(),
-        parent: None,
+        ..StoredSession::of_file(stat_journal(&file, id.clone()).ok()?)
     };
     // Facts found before a read error are still valid.
     let _fault = session.scan(&file);

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -42,7 +43,25 @@ impl PrivateDir {
     /// If it cannot be opened, or is a symlink.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
-        Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))
+        let opened = rustix::fs::open(path, flags, Mode::empty());
+        // Linux reports a symlink as ENOTDIR with these flags.
+        opened.map(Self).map_err(|error| match error {
+            Errno::NOTDIR if path.is_symlink() => describe_open_error(Errno::LOOP),
+            error => describe_open_error(error),
+        })
+    }
+
+    /// Returns the size and the time of the last change of a file, without following a symlink.
+    ///
+    /// # Errors
+    /// If there is no such file.
+    pub fn file_facts(&self, name: &str) -> io::Result<(u64, SystemTime)> {
+        let stat = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let since = Duration::new(
+            u64::try_from(stat.st_mtime).unwrap_or_default(),
+            u32::try_from(stat.st_mtime_nsec).unwrap_or_default(),
+        );
+        Ok((u64::try_from(stat.st_size).unwrap_or_default(), UNIX_EPOCH + since))
     }
 
     /// Creates a file for appending; it must not exist.

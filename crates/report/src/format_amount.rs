@@ -56,7 +56,7 @@ pub fn format_count(number: u64) -> String {
 }
 
 /// Formats a count with a noun: `1 call`, `2 calls`.
-pub(crate) fn pluralize(number: u64, what: &str) -> String {
+pub fn pluralize(number: u64, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{} {what}s", format_count(number)) }
 }
 

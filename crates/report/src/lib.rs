@@ -10,6 +10,7 @@ pub mod resolve_session;
 #[cfg(test)]
 mod sample_session;
 pub mod session_list;
+pub mod session_table;
 pub mod session_text;
 pub mod stats;
 mod text_layout;

@@ -27,9 +27,9 @@ const ERROR_STYLE: Style = AnsiColor::Red.on_default();
 /// Indentation of the lines below a heading.
 const INDENT: &str = "            ";
 
-/// Formats the whole session.
-pub fn render(name: &str, timeline: &SessionTimeline) -> String {
-    let mut layout = TextLayout::default();
+/// Formats the whole session. Lines longer than the screen's `width` are wrapped at words.
+pub fn render(name: &str, timeline: &SessionTimeline, width: Option<usize>) -> String {
+    let mut layout = TextLayout::new(width);
     layout.line("", name, NAME);
     layout.line("  ", &summary(timeline), PLAIN);
     for item in in_reading_order(&timeline.events) {
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_session_is_told_step_by_step() {
-        let text = render("20261116-213602-4f9a1c", &sample_session::sample_timeline());
+        let text = render("20261116-213602-4f9a1c", &sample_session::sample_timeline(), None);
         insta::assert_snapshot!(anstream::adapter::strip_str(&text).to_string(), @r#"
         20261116-213602-4f9a1c
           2026-11-16 21:00 UTC, 7.6 s of work, 1 prompt, 2 calls
@@ -397,5 +397,14 @@ mod tests {
         2 requests: 3,104 tokens in (1,552 cached), 192 out, 18.2 kB sent
         waited for: model 3.5 s, people 3.0 s, tools 603 ms
         "#);
+        let narrow = render("20261116-213602-4f9a1c", &sample_session::sample_timeline(), Some(60));
+        let narrow = anstream::adapter::strip_str(&narrow).to_string();
+        assert!(narrow.lines().all(|line| line.chars().count() < 60), "{narrow}");
+        let wrapped: Vec<&str> = narrow.lines().skip(2).take(3).collect();
+        insta::assert_snapshot!(wrapped.join("\n"), @"
+        0 ms  begins in /work: gpt-5 over responses, sandbox
+              workspace-write, approval on-request, toolgate
+              0.1.0
+        ");
     }
 }

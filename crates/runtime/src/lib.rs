@@ -24,8 +24,9 @@ pub use command_sandbox::{CommandSandbox, ConfinedCommand, SandboxCommand, Sandb
 pub use confined_server::ConfinedServerProgram;
 pub use engine::{
     AnsweredCall, ApplyPatchToolType, Approver, CallEvent, CallLimits, CallObserver, DuplicateCall, Hook,
-    HookDecision, HookResponse, ModelFamily, OverflowStore, PlannedCall, RegistryFault, Rulebook, ShellType,
-    ToolCallRuntime, ToolMetrics, ToolRegistry, ToolRouter, ToolStats, ToolsConfig, WebSearchMode,
+    HookDecision, HookResponse, ModelFamily, OverflowStore, PlannedCall, RegistryFault, Rulebook,
+    SharedCancelCause, ShellType, ToolCallRuntime, ToolMetrics, ToolRegistry, ToolRouter, ToolStats,
+    ToolsConfig, WebSearchMode,
 };
 /// File access: a tool opens files here with its permit.
 pub use exec::fs;
@@ -61,12 +62,12 @@ pub use policy::{
 pub use serde_json::{Value, json};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    AnyTool, Args, BYTES_PER_TOKEN, BadArguments, BoxFuture, CallAttempt, CallId, Cx, ErrorHints,
-    ForeignBackend, ForeignToolSpec, FreeformArgs, FreeformLanguage, FreeformSpec, FunctionSpec, HALT_GRACE,
-    HaltReason, JsonSchema, Lane, LocalShellCall, NoticeListener, OmittedSize, OutputFacts, OutputImage,
-    OutputItem, OutputStream, PlanStep, ProcessUsage, RequiredCapability, ShellForm, StepStatus, StopFlag,
-    StrictMode, TakenOverCall, TextGrammar, ToolCall, ToolError, ToolErrorKind, ToolHandler, ToolJob,
-    ToolNotice, ToolOutput, ToolOutputFuture, ToolPayload, ToolSource, ToolSpec, WorkingDir, erase,
+    AnyTool, Args, BYTES_PER_TOKEN, BadArguments, BoxFuture, CallAttempt, CallId, CancelCause, Cx,
+    ErrorHints, ForeignBackend, ForeignToolSpec, FreeformArgs, FreeformLanguage, FreeformSpec, FunctionSpec,
+    HALT_GRACE, HaltReason, JsonSchema, Lane, LocalShellCall, NoticeListener, OmittedSize, OutputFacts,
+    OutputImage, OutputItem, OutputStream, PlanStep, ProcessUsage, RequiredCapability, ShellForm, StepStatus,
+    StopFlag, StrictMode, TakenOverCall, TextGrammar, ToolCall, ToolError, ToolErrorKind, ToolHandler,
+    ToolJob, ToolNotice, ToolOutput, ToolOutputFuture, ToolPayload, ToolSource, ToolSpec, WorkingDir, erase,
     replace_lone_surrogates, truncate_middle,
 };
 #[cfg(feature = "tools")]

@@ -1,4 +1,4 @@
-//! Warns at the start of a server if sessions cannot be recorded: each call would be refused later.
+//! Checks if sessions can be recorded: a server warns at its start, since each call would be refused later.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -16,6 +16,14 @@ pub(crate) fn warn_if_unwritable(dirs: &UserDirs) {
         ));
         terminal::print_hint(STATE_HINT);
     }
+}
+
+/// Returns the reason why no session can start: its directories cannot be written. The text names no path.
+pub(crate) fn unready_reason(dirs: &UserDirs) -> Option<&'static str> {
+    if dirs.sessions.as_deref().is_none_or(|sessions| check_writable(sessions).is_err()) {
+        return Some("sessions cannot be recorded");
+    }
+    check_writable(&std::env::temp_dir()).is_err().then_some("there is no directory for temporary files")
 }
 
 /// Checks that `directory` can be written, or created. Creates nothing.

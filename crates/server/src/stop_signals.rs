@@ -2,6 +2,7 @@
 
 use std::io;
 
+use runtime::CancelCause;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The reason why a server ended.
@@ -15,6 +16,17 @@ pub enum ServerExit {
     Terminated,
     /// SIGHUP arrived.
     HungUp,
+}
+
+impl ServerExit {
+    /// Returns the cause that the answers of running calls name.
+    pub(crate) fn cancel_cause(self) -> CancelCause {
+        match self {
+            Self::InputEnded | Self::Interrupted => CancelCause::User,
+            Self::Terminated => CancelCause::Signal("SIGTERM"),
+            Self::HungUp => CancelCause::Signal("SIGHUP"),
+        }
+    }
 }
 
 /// Installs handlers for SIGINT, SIGTERM and SIGHUP, and returns a future that waits for one of them.

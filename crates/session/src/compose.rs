@@ -420,7 +420,9 @@ impl ComposedTools {
     pub fn build_sandbox(self) -> Result<runtime::CommandSandbox, OperationFault> {
         self.warn_of_home();
         self.builder.build_sandbox().map_err(|fault| match fault {
-            BuildFault::Scratch(_) => OperationFault::unconfined(fault.to_string()),
+            BuildFault::Scratch(_) => {
+                OperationFault::unconfined(fault.to_string()).with_hint(hints::SCRATCH_HINT)
+            }
             other => OperationFault::usage(other.to_string()),
         })
     }
@@ -435,6 +437,7 @@ impl ComposedTools {
                     config.tools.source_naming(name).map(|source| format!("{source}: ")).unwrap_or_default();
                 OperationFault::usage(format!("{source}{fault}"))
             }
+            BuildFault::Scratch(_) => OperationFault::usage(fault.to_string()).with_hint(hints::SCRATCH_HINT),
             other => OperationFault::usage(other.to_string()),
         })
     }

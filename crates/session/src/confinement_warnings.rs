@@ -24,10 +24,13 @@ impl CallObserver for WarningPrinter {
     }
 }
 
-/// Prints the warning unless it was printed before.
+/// Prints the warning unless it was printed before. Its lines after the first are hints.
 pub fn warn_once(text: &str) {
     let is_new = PRINTED_WARNINGS.lock().insert(text.to_owned());
-    if is_new {
-        terminal::print_warning(text);
+    if !is_new {
+        return;
     }
+    let mut lines = text.lines();
+    terminal::print_warning(lines.next().unwrap_or_default());
+    lines.for_each(terminal::print_hint);
 }

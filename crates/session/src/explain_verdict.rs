@@ -1,6 +1,8 @@
 //! Explains the verdict on a call as words and as JSON, without running it.
 
-use runtime::{ClassifiedCommand, CommandAnalysis, CommandRisk, Gate, ToolCall, Toolgate, Verdict};
+use runtime::{
+    ClassifiedCommand, CommandAnalysis, CommandRisk, Gate, NetworkPolicy, ToolCall, Toolgate, Verdict,
+};
 use serde_json::{Value, json};
 
 /// Returns the verdict on a call as JSON.
@@ -23,6 +25,44 @@ pub fn describe_verdict(verdict: &Verdict) -> (&'static str, Vec<String>) {
         Verdict::Ask(question) => ("ask", question.reasons.iter().map(ToString::to_string).collect()),
         Verdict::Forbid(denial) => ("forbid", vec![crate::hints::explain(denial)]),
     }
+}
+
+/// An access that the sandbox refuses to an allowed command, and the flags that give it.
+pub struct SandboxLimit {
+    /// `network` or `write`.
+    pub access: &'static str,
+    /// The limit in a clause.
+    pub text: String,
+    /// The flags, each with its effect.
+    pub flags: &'static str,
+}
+
+/// Returns what the sandbox refuses to an allowed call that runs more than commands which only read.
+pub fn sandbox_limits(verdict: &Verdict, analysis: Option<&CommandAnalysis>) -> Vec<SandboxLimit> {
+    let only_reads = |part: &ClassifiedCommand| part.risk == CommandRisk::ReadOnly;
+    let Verdict::Allow(permit) = verdict else { return Vec::new() };
+    let (Some(confinement), Some(analysis)) = (permit.confinement(), analysis) else { return Vec::new() };
+    if analysis.commands.iter().all(only_reads) {
+        return Vec::new();
+    }
+    let mut limits = Vec::new();
+    if confinement.network != NetworkPolicy::On {
+        let hosts: Vec<String> = confinement.hosts.allow.iter().map(|host| format!("`{host}`")).collect();
+        let text = match hosts.is_empty() {
+            true => "the sandbox reaches no host".to_owned(),
+            false => format!("the sandbox reaches no host but {}", hosts.join(", ")),
+        };
+        let flags = "`--host NAME` allows one, `--network on` all";
+        limits.push(SandboxLimit { access: "network", text, flags });
+    }
+    if confinement.writable.is_empty() {
+        limits.push(SandboxLimit {
+            access: "write",
+            text: "the sandbox changes no file here".to_owned(),
+            flags: "`--sandbox workspace-write` allows the working directory",
+        });
+    }
+    limits
 }
 
 /// Returns the risk class of a command, and its reason.
@@ -57,6 +97,10 @@ pub fn verdict_json(gate: &Gate, tool: &str, verdict: &Verdict, analysis: Option
         let set = |(name, value, why): &(String, runtime::shell::ScriptWord, Option<&str>)| json!({ "name": name, "value": value.to_string(), "dangerous": why });
         analysis.assignments.iter().map(set).collect::<Vec<_>>()
     });
+    let limits = sandbox_limits(verdict, analysis).into_iter();
+    let limits = limits
+        .map(|limit| json!({ "access": limit.access, "text": limit.text, "flags": limit.flags }))
+        .collect::<Vec<_>>();
     json!({
         "verdict": word,
         "why": why,
@@ -64,6 +108,7 @@ pub fn verdict_json(gate: &Gate, tool: &str, verdict: &Verdict, analysis: Option
         "approval": gate.approval().as_str(),
         "sandbox": gate.sandbox().as_str(),
         "grants": grants,
+        "sandbox_limits": limits,
         "rule_to_save": rule,
         "commands": parts,
         "undecided": undecided,

@@ -11,6 +11,9 @@ use runtime::{
     Denial, ErrorHints, NotAskedReason, PrivateDirectory, ResourceExcess, SandboxFault, WeakerEnforcement,
 };
 
+/// The hint for a private directory of commands that cannot be made.
+pub const SCRATCH_HINT: &str = "set TMPDIR to a directory that you may write to";
+
 /// Returns the hints of this program, for answers and messages.
 pub fn program_hints() -> ErrorHints {
     ErrorHints::new(hint_for)
@@ -21,7 +24,12 @@ pub fn explain(error: &(dyn Error + 'static)) -> String {
     program_hints().explain(error)
 }
 
-/// Returns the hint for `error` or for the first of its sources that has one.
+/// Returns all hints for `error`.
+pub fn hint_lines(error: &(dyn Error + 'static)) -> Vec<String> {
+    hint_for(error).map(|hints| hints.lines().map(str::to_owned).collect()).unwrap_or_default()
+}
+
+/// Returns the hint for `error` or for the first of its sources that has one. Further lines are further hints.
 fn hint_for(error: &(dyn Error + 'static)) -> Option<String> {
     // ends: an error has a finite chain of sources
     successors(Some(error), |&error| error.source()).find_map(|error| {
@@ -164,15 +172,16 @@ fn spawn_hint(fault: &SpawnFault) -> Option<String> {
             Some("`confinement.require` and `confinement.tier` must agree".to_owned())
         }
         SpawnFault::Unconfined { fix, weaker, .. } => {
-            let mut hints: Vec<String> = fix.and_then(setup_hint).into_iter().collect();
+            let mut hints = vec!["`toolgate doctor` shows the fix".to_owned()];
+            hints.extend(fix.map(|fix| fix.to_string()));
+            hints.extend(fix.and_then(setup_hint));
             if let Some(tier) = weaker.map(runtime::Tier::as_str) {
                 hints.push(format!(
-                    "`--require {tier}`, or `confinement.require = \"{tier}\"` in the user's own configuration, runs commands \
-                     without: they can then read secrets and change git hooks"
+                    "`--require {tier}`, or `confinement.require = \"{tier}\"` in the user's own configuration, runs commands, \
+                     which can then read secrets and change git hooks"
                 ));
             }
-            hints.push("`toolgate doctor` says more".to_owned());
-            Some(hints.join("; "))
+            Some(hints.join("\n"))
         }
         SpawnFault::TooMuch | SpawnFault::GitUnread { .. } => {
             Some("`--require landlock` accepts it".to_owned())
@@ -185,7 +194,7 @@ fn spawn_hint(fault: &SpawnFault) -> Option<String> {
 pub fn setup_hint(fix: SetupFix) -> Option<String> {
     match fix {
         SetupFix::Container => {
-            Some("or say `--sandbox external` if the container is all the confinement you want".to_owned())
+            Some("`--sandbox external` leaves all confinement to the container".to_owned())
         }
         SetupFix::AppArmorProfile => Some("`sudo toolgate doctor --fix` does it".to_owned()),
         SetupFix::Sysctl(_) => None,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::SetOnce;
 
-use crate::{CallId, ErrorHints, NoticeListener, ToolError, ToolNotice};
+use crate::{CallId, CancelCause, ErrorHints, NoticeListener, ToolError, ToolNotice};
 
 /// The working directory in which a call is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,10 @@ pub const HALT_GRACE: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HaltReason {
     /// The call was cancelled.
-    Cancelled,
+    Cancelled {
+        /// The cause.
+        cause: CancelCause,
+    },
     /// The time limit passed.
     TimedOut {
         /// The limit.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use policy::Denial;
 
-use crate::SchemaViolation;
+use crate::{CancelCause, SchemaViolation};
 
 /// The reason why a call did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -50,10 +50,12 @@ pub enum ToolError {
         after: Duration,
     },
     /// The call was cancelled.
-    #[error("aborted by the user after {}", seconds(*after))]
+    #[error("{}", cause.describe_abort(&seconds(*after)))]
     Cancelled {
         /// The time that it had run.
         after: Duration,
+        /// The cause.
+        cause: CancelCause,
     },
     /// The user stopped the whole session.
     #[error("stopped by the user; wait for their next message")]

@@ -34,6 +34,7 @@
 mod arg_aliases;
 mod args;
 mod call_context;
+mod cancel_cause;
 mod error;
 mod error_hints;
 mod foreign_tool;
@@ -49,6 +50,7 @@ mod truncate;
 
 pub use args::{Args, FreeformArgs, FreeformLanguage, MAX_ARGUMENT_BYTES};
 pub use call_context::{Cx, HALT_GRACE, HaltReason, StopFlag, WorkingDir};
+pub use cancel_cause::CancelCause;
 pub use error::{BadArguments, ToolError, ToolErrorKind};
 pub use error_hints::ErrorHints;
 pub use foreign_tool::{ForeignBackend, ForeignToolSpec, ToolOutputFuture};

@@ -36,7 +36,7 @@ pub enum ToolNotice {
     /// Commands are confined less than the policy requires, or are refused for that reason. Sent once, before the first
     /// command.
     WeakerSandbox {
-        /// One sentence.
+        /// One sentence. Each further line is a hint.
         text: String,
         /// True if commands are refused; the answer says so too.
         refused: bool,

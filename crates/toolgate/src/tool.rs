@@ -44,8 +44,8 @@
 //! [`JsonSchema`]. Tools that come and go are a [`ToolSource`].
 
 pub use runtime::{
-    AnyTool, Args, BadArguments, CallAttempt, Cx, Effect, Escalation, ExecEffect, ForeignBackend,
-    ForeignToolSpec, FreeformArgs, FreeformLanguage, HALT_GRACE, HaltReason, Intent, JsonSchema, Lane,
-    NoticeListener, Permit, RequiredCapability, ShellForm, StopFlag, StrictMode, TakenOverCall, ToolHandler,
-    ToolJob, ToolOutputFuture, ToolSource, WorkingDir, erase,
+    AnyTool, Args, BadArguments, CallAttempt, CancelCause, Cx, Effect, Escalation, ExecEffect,
+    ForeignBackend, ForeignToolSpec, FreeformArgs, FreeformLanguage, HALT_GRACE, HaltReason, Intent,
+    JsonSchema, Lane, NoticeListener, Permit, RequiredCapability, ShellForm, StopFlag, StrictMode,
+    TakenOverCall, ToolHandler, ToolJob, ToolOutputFuture, ToolSource, WorkingDir, erase,
 };

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use policy::Denial;
 use serde_json::json;
-use tool::{BadArguments, OutputFacts, SchemaViolation, ToolCall, ToolError, ToolErrorKind, ToolOutput};
+use tool::{
+    BadArguments, CancelCause, OutputFacts, SchemaViolation, ToolCall, ToolError, ToolErrorKind, ToolOutput,
+};
 use toolgate_wire::Dialect;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/error_messages.jsonl");
@@ -62,7 +64,7 @@ fn errors() -> Vec<ToolError> {
         ToolError::Denied { note: Some("not on a Friday".to_owned()) },
         ToolError::Denied { note: None },
         ToolError::TimedOut { after: Duration::from_secs(30) },
-        ToolError::Cancelled { after: Duration::from_millis(1500) },
+        ToolError::Cancelled { after: Duration::from_millis(1500), cause: CancelCause::User },
         ToolError::Stopped,
         ToolError::io("`/w/a` cannot be read: there is no such file"),
         ToolError::Crashed { tool: "read_file".to_owned() },

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
-use tool::BoxFuture;
+use tool::{BoxFuture, CancelCause};
 
 use crate::AgentSession;
 pub use agent_status::AgentStatus;
@@ -164,8 +164,8 @@ impl SessionAgents {
     }
 
     /// Interrupts the turns of all agents. Each agent then waits for its next message.
-    pub fn interrupt(&self) {
-        self.all().iter().for_each(|child| child.interrupt());
+    pub(crate) fn interrupt_because(&self, cause: CancelCause) {
+        self.all().iter().for_each(|child| child.interrupt_because(cause));
     }
 
     /// Returns the agent with this id, if this session started it.

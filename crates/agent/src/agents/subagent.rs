@@ -6,6 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
+use tool::CancelCause;
 
 use super::{
     AgentSlot, AgentStatus, AgentTask, SessionAgents, SubagentSession, WorktreeDiff, WorktreeDiffFn,
@@ -197,9 +198,9 @@ impl Subagent {
     }
 
     /// Interrupts the current turn. The agent then waits for its next message.
-    pub(super) fn interrupt(&self) {
+    pub(super) fn interrupt_because(&self, cause: CancelCause) {
         if let Some(work) = self.running.lock().as_ref() {
-            work.handle.interrupt();
+            work.handle.interrupt_because(cause);
         }
     }
 

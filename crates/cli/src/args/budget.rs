@@ -12,14 +12,14 @@ use config::{Config, OperationFault};
 #[command(next_help_heading = "Budget")]
 pub(crate) struct BudgetArgs {
     /// Stop after this time, e.g. `90s`, `10m`, `1h30m`
-    #[arg(long, value_name = "TIME", visible_alias = "timeout", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", visible_alias = "timeout", value_parser = parse_duration, allow_hyphen_values = true)]
     max_time: Option<Duration>,
     /// Stop after this many tokens, input and output of all requests together
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_hyphen_values = true)]
     max_tokens: Option<u64>,
     /// Stop after this cost in dollars, e.g. `0.50`; needs the prices of the model in your
     /// configuration
-    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
+    #[arg(long, value_name = "USD", value_parser = parse_dollars, allow_hyphen_values = true)]
     max_cost: Option<u64>,
 }
 
@@ -57,6 +57,17 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
         rest = rest.get(digits + 1..).unwrap_or_default();
     }
     if seconds == 0 { Err(wrong()) } else { Ok(Duration::from_secs(seconds)) }
+}
+
+/// Parses a number of at least 1.
+fn parse_count(text: &str) -> Result<u64, String> {
+    parse_number_from(text, 1)
+}
+
+/// Parses a whole number of at least `least`.
+pub(super) fn parse_number_from(text: &str, least: u64) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|&number| number >= least);
+    number.ok_or_else(|| format!("expected a whole number of at least {least}"))
 }
 
 /// Parses dollars into millionths of a dollar.

@@ -47,6 +47,10 @@ pub(crate) struct LogArgs {
     /// e.g. http://127.0.0.1:4318
     #[arg(long, value_name = "URL", requires = "session", conflicts_with_all = ["json", "html"])]
     pub(crate) otlp: Option<String>,
+    /// Allow plain http to a collector at a private address (10.0.0.0/8, 192.168.0.0/16, fc00::/7
+    /// and so on); `insecure_http` in your configuration does it too
+    #[arg(long, requires = "otlp")]
+    pub(crate) insecure_http: bool,
 }
 
 #[derive(Debug, Subcommand)]

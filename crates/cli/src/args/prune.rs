@@ -25,13 +25,13 @@ Examples:
 #[command(group(clap::ArgGroup::new("rule").required(true).multiple(true).args(["older_than", "keep", "max_size"])))]
 pub(crate) struct LogPruneArgs {
     /// Remove sessions whose last entry is older, e.g. `12h`, `30d`, `8w`
-    #[arg(long, value_name = "AGE", value_parser = parse_age)]
+    #[arg(long, value_name = "AGE", value_parser = parse_age, allow_hyphen_values = true)]
     pub(crate) older_than: Option<Duration>,
     /// Keep the newest N sessions in any case
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_kept, allow_hyphen_values = true)]
     pub(crate) keep: Option<usize>,
     /// Remove the oldest sessions until the others fit into this size, e.g. `500MB`, `2GB`
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, allow_hyphen_values = true)]
     pub(crate) max_size: Option<u64>,
     /// List the sessions, and remove nothing
     #[arg(long)]
@@ -58,6 +58,12 @@ const SIZE_UNITS: &[(&str, u64)] = &[
     ("gib", 1 << 30),
     ("tib", 1 << 40),
 ];
+
+/// Parses the number of sessions that stay.
+fn parse_kept(text: &str) -> Result<usize, String> {
+    let number = super::budget::parse_number_from(text, 0)?;
+    usize::try_from(number).map_err(|_| format!("expected at most {}", usize::MAX))
+}
 
 fn parse_age(text: &str) -> Result<Duration, String> {
     let seconds = parse_amount(text, AGE_UNITS);

@@ -7,6 +7,7 @@ use clap::Args;
 use runtime::PlainHttp;
 use session::choose_model::ModelLocation;
 
+use super::budget::parse_number_from;
 use super::{BudgetArgs, PipeWire, WorkspaceArgs};
 
 /// Let a model work here: it calls tools; you watch, approve and interrupt
@@ -72,11 +73,21 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "base_url")]
     pub(crate) script: Option<PathBuf>,
     /// Stop a turn after N requests to the model (default: 500)
-    #[arg(long, value_name = "N", help_heading = "Budget", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", help_heading = "Budget", value_parser = parse_turns, allow_hyphen_values = true)]
     pub(crate) max_turns: Option<u32>,
     /// Context length of the model (default: 200000); a longer conversation is shortened
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1000..))]
+    #[arg(long, value_name = "TOKENS", value_parser = parse_context, allow_hyphen_values = true)]
     pub(crate) context: Option<u64>,
+}
+
+/// Parses a number of requests.
+fn parse_turns(text: &str) -> Result<u32, String> {
+    u32::try_from(parse_number_from(text, 1)?).map_err(|_| format!("expected at most {}", u32::MAX))
+}
+
+/// Parses a context length.
+fn parse_context(text: &str) -> Result<u64, String> {
+    parse_number_from(text, 1000)
 }
 
 impl ModelArgs {

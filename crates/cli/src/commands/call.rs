@@ -8,8 +8,8 @@ use base64::Engine;
 use parking_lot::Mutex;
 use runtime::mcp::{self, McpClientDeps};
 use runtime::{
-    Approver, CallEvent, CallId, CallObserver, CancellationToken, Lane, OutputItem, ToolCall, ToolErrorKind,
-    ToolHandler, ToolNotice, ToolOutput, Toolgate,
+    Approver, CallEvent, CallId, CallObserver, CancelCause, CancellationToken, Lane, OutputItem, ToolCall,
+    ToolErrorKind, ToolHandler, ToolNotice, ToolOutput, Toolgate,
 };
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
@@ -34,8 +34,8 @@ pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, OperationFault> {
     if let Some(terminal) = &terminal {
         composed = composed.with_approver(Arc::clone(terminal) as Arc<dyn Approver>);
     }
-    let latest_progress = Arc::new(LatestProgress::default());
-    composed = composed.with_observer(Arc::clone(&latest_progress) as Arc<dyn CallObserver>);
+    let notices = Arc::new(CallNotices::default());
+    composed = composed.with_observer(Arc::clone(&notices) as Arc<dyn CallObserver>);
     let (output, ended) = super::block_on(async {
         let mut servers = None;
         let wanted = WantedServers::for_call(&call, composed.search_server());
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, OperationFault> {
         let mut turn_recorder = start_turn_recorder(&toolgate, &call)?;
         let is_asking =
             || TerminalElicitor::is_asking() || terminal.as_ref().is_some_and(|person| person.is_asking());
-        let answered = dispatch_call(&toolgate, call, &args.name, (&is_asking, &latest_progress)).await?;
+        let answered = dispatch_call(&toolgate, call, &args.name, (&is_asking, &notices)).await?;
         if let Some(turn_recorder) = &mut turn_recorder {
             turn_recorder.end_turn();
         }
@@ -66,7 +66,10 @@ pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, OperationFault> {
     })?;
     match args.output {
         OutputFormat::Json => terminal::print_text(&as_json(&args.name, &output).to_string())?,
-        OutputFormat::Text => print_output(&output)?,
+        OutputFormat::Text => {
+            print_output(&output)?;
+            notices.setup_hints.lock().iter().for_each(|hint| terminal::print_hint(hint));
+        }
     }
     Ok(if ended { ExitCode::from(TERMINATED) } else { exit_code(&output) })
 }
@@ -116,22 +119,34 @@ impl WantedServers {
     }
 }
 
-/// The latest progress message of the tool.
+/// The notices of the tool that are shown.
 #[derive(Default)]
-struct LatestProgress(Mutex<Option<String>>);
+struct CallNotices {
+    /// The latest progress message.
+    progress: Mutex<Option<String>>,
+    /// The hints for a machine that cannot confine commands.
+    setup_hints: Mutex<Vec<String>>,
+}
 
-impl LatestProgress {
+impl CallNotices {
     /// Returns the first 60 characters of the message, which fit on a terminal line.
     fn last(&self) -> Option<String> {
-        let said = self.0.lock();
+        let said = self.progress.lock();
         said.as_ref().map(|text| text.chars().take(60).collect())
     }
 }
 
-impl CallObserver for LatestProgress {
+impl CallObserver for CallNotices {
     fn on_event(&self, _: &CallId, event: &CallEvent) {
-        if let CallEvent::Notice(ToolNotice::Progress { text, .. }) = event {
-            *self.0.lock() = Some(text.clone());
+        match event {
+            CallEvent::Notice(ToolNotice::Progress { text, .. }) => {
+                *self.progress.lock() = Some(text.clone());
+            }
+            CallEvent::Notice(ToolNotice::WeakerSandbox { text, refused: true }) => {
+                // The answer has the sentence and the first hint.
+                *self.setup_hints.lock() = text.lines().skip(2).map(str::to_owned).collect();
+            }
+            _ => {}
         }
     }
 }
@@ -141,7 +156,7 @@ async fn dispatch_call(
     toolgate: &Toolgate,
     call: ToolCall,
     name: &str,
-    (is_asking, latest_progress): (&impl Fn() -> bool, &LatestProgress),
+    (is_asking, notices): (&impl Fn() -> bool, &CallNotices),
 ) -> Result<(ToolOutput, bool), OperationFault> {
     // SIGTERM cancels the call, so that the terminal is restored even while a question is open.
     let (mut terminate, mut ended) = (signal(SignalKind::terminate())?, false);
@@ -156,10 +171,11 @@ async fn dispatch_call(
             _ = tokio::signal::ctrl_c() => cancel.cancel(),
             _ = terminate.recv() => {
                 ended = true;
+                toolgate.router().cancel_cause().set(CancelCause::Signal("SIGTERM"));
                 cancel.cancel();
             }
             () = tokio::time::sleep(terminal::ProgressLine::TICK_INTERVAL) => if !is_asking() {
-                match latest_progress.last() {
+                match notices.last() {
                     Some(text) => progress.show(&text),
                     None => progress.tick(),
                 }

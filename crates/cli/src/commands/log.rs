@@ -9,9 +9,12 @@ use journal::{JournalEnding, JournalFault, JournalReader, SessionTimeline, TextB
 
 use crate::args::{LogArgs, LogCommand, LogVerifyArgs};
 use crate::exit_status::USAGE;
+use config::flags::WorkspaceArgs;
 use config::{OperationFault, UserDirs};
 use report::resolve_session::{self, ResolvedSession};
-use report::{page, session_list, session_text, verify_result};
+use report::{page, session_list, session_table, session_text, verify_result};
+use runtime::PlainHttp;
+use session::compose::working_directory;
 
 pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, OperationFault> {
     match &args.command {
@@ -23,7 +26,7 @@ pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, OperationFault> {
     let Some(word) = &args.session else { return list_sessions(&directory, args) };
     let session = resolve_session::resolve(&directory, word)?;
     if let Some(url) = &args.otlp {
-        return export_session(&session, url);
+        return export_session(&session, url, plain_http(args)?);
     }
     if args.json {
         return print_journal_lines(&session);
@@ -31,7 +34,11 @@ pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, OperationFault> {
     let timeline = SessionTimeline::read(&session.path, TextBudget::for_display())
         .map_err(|fault| OperationFault::usage(fault.to_string()))?;
     match args.html.as_deref() {
-        None => terminal::print_styled(&session_text::render(&session.name, &timeline))?,
+        None => terminal::print_styled(&session_text::render(
+            &session.name,
+            &timeline,
+            terminal::terminal_width(),
+        ))?,
         Some(file) if file.as_os_str() == OsStr::new("-") => {
             let mut out = io::stdout().lock();
             out.write_all(page::render(&session.name, &timeline).as_bytes())?;
@@ -98,7 +105,7 @@ fn list_sessions(directory: &Path, args: &LogArgs) -> Result<ExitCode, Operation
         terminal::print_hint(&format!("there are no sessions in `{}` yet", directory.display()));
     } else {
         let home = UserDirs::from_env()?.home;
-        terminal::print_styled(&session_list::format_table(
+        terminal::print_styled(&session_table::format_table(
             &sessions,
             home.as_deref(),
             terminal::terminal_width(),
@@ -145,9 +152,24 @@ fn exit_status(verified: &Result<VerifiedJournal, JournalFault>) -> u8 {
     }
 }
 
+/// Returns the hosts that may be asked over plain HTTP: as the flag or the configuration says.
+fn plain_http(args: &LogArgs) -> Result<PlainHttp, OperationFault> {
+    let place = WorkspaceArgs::default();
+    let is_configured = || {
+        let config = config::load(&working_directory(&place)?, &UserDirs::from_env()?, &place)?;
+        Ok::<bool, OperationFault>(config.insecure_http.value)
+    };
+    let is_allowed = args.insecure_http || is_configured()?;
+    Ok(if is_allowed { PlainHttp::PrivateNetwork } else { PlainHttp::Loopback })
+}
+
 /// Sends the session to an OpenTelemetry collector, and prints the number of spans.
-fn export_session(session: &ResolvedSession, url: &str) -> Result<ExitCode, OperationFault> {
-    let sent = super::block_on_current_thread(report::otlp::export_session(session, url))?;
+fn export_session(
+    session: &ResolvedSession,
+    url: &str,
+    plain: PlainHttp,
+) -> Result<ExitCode, OperationFault> {
+    let sent = super::block_on_current_thread(report::otlp::export_session(session, url, plain))?;
     terminal::print_text(&format!("sent {} spans of {} to {}", sent.spans, sent.session, sent.host))?;
     Ok(sent.incomplete_reason.map_or(ExitCode::SUCCESS, |why| {
         terminal::print_error(&format!("`{}` was sent only in part: {why}", session.name));

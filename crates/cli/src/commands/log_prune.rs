@@ -24,8 +24,9 @@ pub(super) fn run(args: &LogPruneArgs) -> Result<ExitCode, OperationFault> {
         for family in &plan.remove {
             print_session(family, "would_remove", None, args.json)?;
         }
-        print_total(args, "would remove", &prune_list::total(&plan.remove), &plan)?;
-        return Ok(ExitCode::SUCCESS);
+        print_stuck(&plan, args)?;
+        print_total(args, ("would remove", &prune_list::total(&plan.remove)), &plan, plan.stuck.len())?;
+        return Ok(if plan.stuck.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     if !plan.remove.is_empty() && !args.yes && !confirm(&plan)? {
         terminal::print_hint("nothing is removed");
@@ -39,8 +40,8 @@ fn remove_all(
     plan: &PrunePlan,
     args: &LogPruneArgs,
 ) -> Result<ExitCode, OperationFault> {
-    let others: Vec<&SessionFamily> = plan.stay.iter().chain(&plan.running).collect();
-    let (mut removed, mut status) = (Vec::new(), ExitCode::SUCCESS);
+    let others: Vec<&SessionFamily> = plan.others().collect();
+    let (mut removed, mut failed) = (Vec::new(), plan.stuck.len());
     // The oldest first: an interruption leaves the newest.
     for family in plan.remove.iter().rev() {
         match store.remove(family, &others) {
@@ -52,12 +53,23 @@ fn remove_all(
             SessionRemoval::Failed(why) => {
                 print_session(family, "failed", Some(&why), args.json)?;
                 terminal::print_error(&format!("`{}` stays: {why}", family.id));
-                status = ExitCode::FAILURE;
+                failed += 1;
             }
         }
     }
-    print_total(args, "removed", &prune_list::total(removed), plan)?;
-    Ok(status)
+    print_stuck(plan, args)?;
+    print_total(args, ("removed", &prune_list::total(removed)), plan, failed)?;
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Prints the sessions that this user cannot remove.
+fn print_stuck(plan: &PrunePlan, args: &LogPruneArgs) -> Result<(), OperationFault> {
+    for family in &plan.stuck {
+        let why = family.fault.as_deref().unwrap_or_default();
+        print_session(family, "failed", Some(why), args.json)?;
+        terminal::print_error(&format!("`{}` stays: {why}", family.id));
+    }
+    Ok(())
 }
 
 fn print_session(
@@ -74,13 +86,22 @@ fn print_session(
     Ok(terminal::print_text(&line)?)
 }
 
-/// Prints the total for people.
-fn print_total(args: &LogPruneArgs, verb: &str, total: &str, plan: &PrunePlan) -> Result<(), OperationFault> {
+/// Prints the total for people; `failed` sessions could not be removed.
+fn print_total(
+    args: &LogPruneArgs,
+    (verb, total): (&str, &str),
+    plan: &PrunePlan,
+    failed: usize,
+) -> Result<(), OperationFault> {
     if args.json {
         return Ok(());
     }
     let kept = prune_list::total(plan.stay.iter().chain(&plan.running));
-    Ok(terminal::print_text(&format!("{verb} {total}; kept {kept}"))?)
+    let failed = match failed as u64 {
+        0 => String::new(),
+        count => format!("; {} cannot be removed", report::format_amount::pluralize(count, "session")),
+    };
+    Ok(terminal::print_text(&format!("{verb} {total}; kept {kept}{failed}"))?)
 }
 
 /// Asks the user at the terminal.

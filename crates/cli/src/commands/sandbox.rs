@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use exec::process::{ConfinementReport, LaunchStep, PtySize, SpawnFault};
 use exec::session::{OutputStreaming, ProcessSession, Pump, SessionStage};
-use runtime::{CommandSandbox, Denial, SandboxFault};
+use runtime::{CommandSandbox, Denial, Enforcement, SandboxFault};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -107,7 +107,8 @@ fn clone_stdio() -> Result<[OwnedFd; 3], OperationFault> {
 
 /// Prints the fault, and returns its exit status.
 fn report_fault(fault: &SandboxFault) -> ExitCode {
-    terminal::print_error(&hints::explain(fault));
+    terminal::print_error(&fault.to_string());
+    hints::hint_lines(fault).iter().for_each(|hint| terminal::print_hint(hint));
     ExitCode::from(match fault {
         SandboxFault::Spawn(SpawnFault::Refused { step: LaunchStep::Exec, errno, .. }) => {
             match errno.kind() {
@@ -236,7 +237,15 @@ fn print_output(streaming: &OutputStreaming) -> std::io::Result<()> {
 
 fn print_report(explained: &ConfinementReport) {
     terminal::print_stderr(&format!("layers: {}", explained.tier.as_str()));
-    terminal::print_stderr(&format!("enforced: {}", explained.enforcement));
+    match &explained.enforcement {
+        Enforcement::Partial(gaps) => {
+            terminal::print_stderr("enforced: partial, with these gaps:");
+            gaps.iter().for_each(|gap| terminal::print_stderr(&format!("  - {}", gap.sentence())));
+        }
+        whole @ (Enforcement::Full | Enforcement::None { .. }) => {
+            terminal::print_stderr(&format!("enforced: {whole}"));
+        }
+    }
     for (path, what) in &explained.mounts {
         terminal::print_stderr(&format!(
             "  {what:<24} {}",

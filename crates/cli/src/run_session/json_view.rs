@@ -1,14 +1,22 @@
 //! Writes the events of a run as JSON lines. docs/run.md documents them all.
 
 use agent::{SessionEvent, SessionObserver, TurnEnd};
-use runtime::{CallEvent, CallId, CallObserver, OutputItem, ToolCall, ToolNotice, ToolOutput, ToolPayload};
+use parking_lot::Mutex;
+use runtime::{
+    CallEvent, CallId, CallObserver, CancelCause, Denial, OutputItem, ToolCall, ToolNotice, ToolOutput,
+    ToolPayload,
+};
 use serde_json::{Value, json};
 
 use super::{SessionStart, SessionView};
 use server::event_json::{event_line, millis_json};
 
 /// Writes JSON lines to standard output.
-pub(super) struct JsonLines;
+#[derive(Default)]
+pub(super) struct JsonLines {
+    /// The cause of the end, if a signal ends the run.
+    cancel_cause: Mutex<CancelCause>,
+}
 
 impl JsonLines {
     fn print_line(mut value: Value) {
@@ -26,8 +34,16 @@ impl SessionView for JsonLines {
         }));
     }
 
+    fn on_cancel(&self, cause: CancelCause) {
+        *self.cancel_cause.lock() = cause;
+    }
+
     fn on_turn_end(&self, ended: &Result<TurnEnd, String>) {
         Self::print_line(match ended {
+            Ok(TurnEnd::Interrupted) => {
+                let cause = self.cancel_cause.lock().to_string();
+                json!({"type": "end", "why": TurnEnd::Interrupted.as_str(), "detail": cause})
+            }
             Ok(ended) => match ended.detail() {
                 Some(detail) => json!({"type": "end", "why": ended.as_str(), "detail": detail}),
                 None => json!({"type": "end", "why": ended.as_str()}),
@@ -84,7 +100,19 @@ fn answer_json(call: &ToolCall, output: &ToolOutput) -> Value {
         line["enforcement"] = json!(enforcement.as_str());
         line["gaps"] = json!(enforcement.gap_sentences());
     }
+    if !output.facts.denials.is_empty() {
+        line["denials"] = output.facts.denials.iter().map(denial_json).collect();
+    }
     line
+}
+
+/// Returns a refusal with the flag that would allow it, if there is one.
+fn denial_json(denial: &Denial) -> Value {
+    let mut refusal = json!({"kind": denial.kind(), "message": denial.to_string()});
+    if let Some(remedy) = session::hints::remedy(denial) {
+        refusal["flag"] = json!(remedy.flag);
+    }
+    refusal
 }
 
 impl CallObserver for JsonLines {

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use agent::{SessionObserver, TurnEnd, TurnLimits, UserPrompter};
 use parking_lot::Mutex;
 use runtime::mcp::McpClientDeps;
-use runtime::{Approver, CallObserver, OutputImage, SandboxPolicy};
+use runtime::{Approver, CallObserver, CancelCause, OutputImage, PlainHttp, SandboxPolicy};
 use tokio::sync::watch;
 
 use crate::args::RunArgs;
@@ -59,10 +59,14 @@ trait SessionView: SessionObserver + CallObserver {
     fn on_session_end(&self, _id: &str) {}
     /// A turn has ended.
     fn on_turn_end(&self, ended: &Result<TurnEnd, String>);
+    /// The turn is about to be cancelled.
+    fn on_cancel(&self, _cause: CancelCause) {}
     /// Called regularly while a turn runs.
     fn tick(&self) {}
     /// Other output is about to be written to the screen.
     fn release_screen(&self) {}
+    /// The user has pressed Ctrl-C.
+    fn on_interrupt(&self) {}
     /// The user is asked to type a line.
     fn show_prompt(&self) {}
     /// The turn waits for the user, or goes on.
@@ -164,6 +168,7 @@ struct PreparedSession {
     composed: ComposedTools,
     chosen: ChosenModel,
     limits: TurnLimits,
+    plain_http: PlainHttp,
     earlier: Option<EarlierSession>,
     cwd: PathBuf,
 }
@@ -171,7 +176,7 @@ struct PreparedSession {
 impl SessionRun<'_> {
     fn run_to_end(self, prompt: Option<String>, images: Vec<OutputImage>) -> Result<ReplEnd, OperationFault> {
         let Some(prepared) = self.prepare()? else { return Ok(ReplEnd::Exit(ExitCode::from(INTERRUPTED))) };
-        let PreparedSession { composed, chosen, limits, earlier, cwd } = prepared;
+        let PreparedSession { composed, chosen, limits, plain_http, earlier, cwd } = prepared;
         let Self { args, place, inputs, view, continued } = self;
         let (name, dirs) = (chosen.name.clone(), inputs.dirs.clone());
         let (processes, refusals) =
@@ -218,7 +223,8 @@ impl SessionRun<'_> {
                     .filter(|_| !is_widened),
                 other_directory: earlier.as_ref().and_then(|earlier| earlier.other_directory(&cwd)),
             });
-            run_turns_and_close(assembled, screen, (dirs, place), (prompt, images)).await
+            let surroundings = RunSurroundings { dirs, place, plain_http };
+            run_turns_and_close(assembled, screen, surroundings, (prompt, images)).await
         })
     }
 
@@ -242,6 +248,7 @@ impl SessionRun<'_> {
             }
         }
         let composed = compose_in_dirs(place, dirs.clone(), |loaded| *loaded = config.clone())?;
+        let plain_http = args.model.location().with_configuration(&composed).plain_http;
         let chosen = match &self.inputs.chosen {
             Some(chosen) => chosen.clone(),
             None => {
@@ -252,7 +259,7 @@ impl SessionRun<'_> {
         };
         let budget = args.budget.to_budget(&config, &chosen.name)?;
         let limits = TurnLimits { budget, ..args.model.limits() };
-        Ok(Some(PreparedSession { composed, chosen, limits, earlier, cwd }))
+        Ok(Some(PreparedSession { composed, chosen, limits, plain_http, earlier, cwd }))
     }
 }
 
@@ -292,20 +299,28 @@ impl SessionScreen {
     }
 }
 
+/// The directories of the user, the permissions, and the hosts that may be asked over plain HTTP.
+struct RunSurroundings {
+    dirs: UserDirs,
+    place: WorkspaceArgs,
+    plain_http: PlainHttp,
+}
+
 /// Runs the turns of the session, closes its journal and ends everything that still runs.
 async fn run_turns_and_close(
     assembled: AssembledSession,
     screen: SessionScreen,
-    (dirs, place): (UserDirs, WorkspaceArgs),
+    surroundings: RunSurroundings,
     (prompt, images): (Option<String>, Vec<OutputImage>),
 ) -> Result<ReplEnd, OperationFault> {
+    let RunSurroundings { dirs, place, plain_http } = surroundings;
     let quota = assembled.quota.clone();
     let AssembledSession { id, recorder, toolgate, servers, session, agents, settings, .. } = assembled;
     let SessionScreen { view, terminal, user_questions, is_interactive, can_go_on, refusals } = screen;
     let Some(session) = session else {
         return Err(OperationFault::failed("a session without its model; this is a bug"));
     };
-    let signals = watch_signals(session.handle())?;
+    let signals = watch_signals(session.handle(), Arc::clone(&view))?;
     let editor = || {
         let cwd = &toolgate.router().working_dir().cwd;
         PromptEditor::new(PromptHistory::open(dirs.state.as_deref(), cwd), PromptCompleter::new(cwd.clone()))
@@ -329,7 +344,11 @@ async fn run_turns_and_close(
     };
     let is_in_turn = repl.is_in_turn.subscribe();
     let (ended, stopped) = run_until_signal(repl.run_turns(prompt, images), signals, is_in_turn).await;
-    let why = stopped.unwrap_or(repl.last_turn_end);
+    let why = match stopped {
+        Some(CancelCause::Signal(name)) => name,
+        Some(CancelCause::User | CancelCause::TimeLimit) => "interrupted",
+        None => repl.last_turn_end,
+    };
     drop(repl);
     view.release_screen();
     if can_go_on && !matches!(ended, Ok(ReplEnd::Widened { .. })) {
@@ -337,7 +356,7 @@ async fn run_turns_and_close(
     }
     session::close_journal(&recorder, why).map_err(session::journal_fault)?;
     tokio::join!(
-        report::otlp::report_session(recorder.path()),
+        report::otlp::report_session(recorder.path(), plain_http),
         AssembledSession::shut_down(&toolgate, servers, agents)
     );
     quota.apply();
@@ -347,24 +366,24 @@ async fn run_turns_and_close(
 /// Runs `turns` to their end, or until a signal ends the program. Returns the reason of the end if that is a signal.
 async fn run_until_signal(
     turns: impl Future<Output = Result<ReplEnd, OperationFault>>,
-    signals: impl Future<Output = u8>,
+    signals: impl Future<Output = (u8, CancelCause)>,
     is_in_turn: watch::Receiver<bool>,
-) -> (Result<ReplEnd, OperationFault>, Option<&'static str>) {
+) -> (Result<ReplEnd, OperationFault>, Option<CancelCause>) {
     tokio::pin!(turns, signals);
-    let stopped = |code: u8| (Ok(ReplEnd::Exit(ExitCode::from(code))), Some("stopped"));
+    let stopped = |(code, cause): (u8, CancelCause)| (Ok(ReplEnd::Exit(ExitCode::from(code))), Some(cause));
     tokio::select! {
         biased;
-        code = &mut signals => {
+        ended = &mut signals => {
             tokio::select! {
                 _ = &mut turns => {}
                 () = wait_for_turn_end(is_in_turn) => {}
             }
-            stopped(code)
+            stopped(ended)
         }
         // A signal may have come while the turn was polled, and ended it.
         ended = &mut turns => tokio::select! {
             biased;
-            code = &mut signals => stopped(code),
+            signal = &mut signals => stopped(signal),
             () = std::future::ready(()) => (ended, None),
         },
     }
@@ -384,7 +403,7 @@ fn describe_rights(toolgate: &runtime::Toolgate) -> String {
 
 fn choose_view(to_programs: bool, takes_commands: bool) -> Arc<dyn SessionView> {
     if to_programs {
-        Arc::new(json_view::JsonLines)
+        Arc::new(json_view::JsonLines::default())
     } else {
         Arc::new(terminal_view::TerminalView::new(takes_commands))
     }

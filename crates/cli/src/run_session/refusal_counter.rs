@@ -17,7 +17,7 @@ impl RefusalCounter {
     /// Returns the reason for which a run that is done has not done its work; `None` if a call was not refused.
     pub(super) fn reason(&self) -> Option<&'static str> {
         if self.are_commands_refused.load(Relaxed) {
-            return Some("no command could be confined, so none was run; `toolgate doctor` shows the fix");
+            return Some("no command could be confined, so none was run");
         }
         (self.refused.load(Relaxed) > 0 && self.others.load(Relaxed) == 0)
             .then_some("every call was refused; --sandbox, --approval and rules allow more")

@@ -1,14 +1,16 @@
 //! Signals of `toolgate run`: Ctrl-C, Ctrl-Z, SIGTERM and SIGHUP.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agent::SessionHandle;
+use runtime::CancelCause;
 use rustix::process::{Signal, getpid, kill_process};
 use server::HangUp;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{oneshot, watch};
 
-use super::line_editor;
+use super::{SessionView, line_editor};
 use crate::exit_status::{HUNG_UP, INTERRUPTED, TERMINATED};
 use config::OperationFault;
 
@@ -21,11 +23,14 @@ const SIGTSTP: i32 = Signal::TSTP.as_raw();
 /// Two Ctrl-C within this time end the program.
 const DOUBLE_INTERRUPT_WINDOW: Duration = Duration::from_secs(2);
 
-/// Handles signals and resolves to the exit status. The first Ctrl-C stops the turn; a second one, SIGTERM
+/// Handles signals and resolves to the exit status and the cause that answers name. The first Ctrl-C stops the turn; a second one, SIGTERM
 /// and SIGHUP stop it too and end the program.
 ///
 /// Runs in a task of its own: a reader that blocks our output cannot prevent the exit.
-pub(super) fn watch_signals(handle: SessionHandle) -> Result<impl Future<Output = u8>, OperationFault> {
+pub(super) fn watch_signals(
+    handle: SessionHandle,
+    view: Arc<dyn SessionView>,
+) -> Result<impl Future<Output = (u8, CancelCause)>, OperationFault> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (mut hang_up, mut stop) = (HangUp::install()?, signal(SignalKind::from_raw(SIGTSTP))?);
     let (code_sender, code_receiver) = oneshot::channel();
@@ -33,17 +38,18 @@ pub(super) fn watch_signals(handle: SessionHandle) -> Result<impl Future<Output 
     tokio::spawn(async move {
         let mut last: Option<Instant> = None;
         // ends: with the second of two in a row
-        let code = loop {
+        let (code, cause) = loop {
             tokio::select! {
                 _ = interrupt.recv() => {
                     if last.is_some_and(|last| last.elapsed() < DOUBLE_INTERRUPT_WINDOW) {
-                        break INTERRUPTED;
+                        break (INTERRUPTED, CancelCause::User);
                     }
                     handle.interrupt();
+                    view.on_interrupt();
                     last = Some(Instant::now());
                 }
-                _ = terminate.recv() => break TERMINATED,
-                () = hang_up.wait() => break HUNG_UP,
+                _ = terminate.recv() => break (TERMINATED, CancelCause::Signal("SIGTERM")),
+                () = hang_up.wait() => break (HUNG_UP, CancelCause::Signal("SIGHUP")),
                 // Restores the terminal for the shell while we are stopped.
                 _ = stop.recv() => {
                     let typed = line_editor::leave_key_mode();
@@ -54,16 +60,17 @@ pub(super) fn watch_signals(handle: SessionHandle) -> Result<impl Future<Output 
                 }
             }
         };
-        // The exit status is known before the turn ends.
-        let _over = code_sender.send(code);
-        handle.interrupt();
+        // The exit status and the cause are known before the turn ends.
+        let _over = code_sender.send((code, cause));
+        view.on_cancel(cause);
+        handle.interrupt_because(cause);
         tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
         line_editor::leave_key_mode();
         std::process::exit(i32::from(code));
     });
     Ok(async move {
         match code_receiver.await {
-            Ok(code) => code,
+            Ok(ended) => ended,
             // The task has ended with the runtime.
             Err(_) => std::future::pending().await,
         }

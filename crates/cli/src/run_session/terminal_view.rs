@@ -376,6 +376,16 @@ impl SessionView for TerminalView {
         self.state.lock().last_output.clone()
     }
 
+    fn on_interrupt(&self) {
+        let mut state = self.state.lock();
+        if state.is_prompting {
+            self.print_line(
+                &mut state,
+                &format!("{FAINT}Ctrl-C again ends the program; so does Ctrl-D{FAINT:#}"),
+            );
+        }
+    }
+
     fn set_waiting_for_user(&self, is_waiting: bool) {
         self.state.lock().totals.set_asking(is_waiting);
     }

@@ -33,7 +33,7 @@ pub enum SpawnFault {
         errno: io::Error,
     },
     /// This machine cannot confine the process as the policy requires.
-    #[error("{}", describe_unconfined(*at_least, missing, *fix))]
+    #[error("{}", describe_unconfined(*at_least, missing))]
     Unconfined {
         /// The weakest sufficient tier.
         at_least: Tier,
@@ -67,18 +67,17 @@ pub enum SpawnFault {
     System(#[from] io::Error),
 }
 
-fn describe_unconfined(at_least: Tier, missing: &[MissingTier], fix: Option<SetupFix>) -> String {
+fn describe_unconfined(at_least: Tier, missing: &[MissingTier]) -> String {
     let tried: Vec<String> =
-        missing.iter().map(|missing| format!("no {} ({})", missing.tier.as_str(), missing.why)).collect();
-    let tried = tried.join(", ");
+        missing.iter().map(|missing| format!("{} ({})", missing.tier.as_str(), missing.why)).collect();
+    let tried = tried.join(" and ");
     let at_least = at_least.as_str();
     if tried.is_empty() {
         return format!(
             "nothing is run: the policy demands at least {at_least}, and allows no tier that is as strong"
         );
     }
-    let fix = fix.map(|fix| format!("; `{fix}` fixes that")).unwrap_or_default();
-    format!("nothing is run: the policy demands at least {at_least}, and this machine gives {tried}{fix}")
+    format!("nothing is run: the policy demands at least {at_least}, and this machine refuses {tried}")
 }
 
 fn describe_refusal(

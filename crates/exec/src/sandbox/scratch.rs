@@ -322,10 +322,9 @@ fn find_or_create_base() -> io::Result<PathBuf> {
     Err(describe_base_fault(&known, &io::ErrorKind::AlreadyExists.into()))
 }
 
-/// Adds the path to an error, and the variable that names another place.
+/// Adds the path to an error.
 fn describe_base_fault(path: &Path, error: &io::Error) -> io::Error {
-    let why = format!("`{}`: {error}; set TMPDIR to a directory that you may write to", path.display());
-    io::Error::new(error.kind(), why)
+    io::Error::new(error.kind(), format!("`{}`: {error}", path.display()))
 }
 
 /// Returns the fixed name of this user's directory.

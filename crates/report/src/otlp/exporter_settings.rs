@@ -1,6 +1,7 @@
 //! Reads OpenTelemetry's standard variables: the collector's endpoint, its headers and the service name.
 
-use agent::OtlpCollector;
+use agent::{CollectorFault, OtlpCollector};
+use runtime::PlainHttp;
 
 /// The default service name.
 const DEFAULT_SERVICE: &str = "toolgate";
@@ -32,9 +33,9 @@ impl ExporterSettings {
         Self { endpoint: url.to_owned(), ..self }
     }
 
-    /// Creates the client for the collector.
-    pub(crate) fn to_collector(&self) -> Result<OtlpCollector, String> {
-        OtlpCollector::new(&self.endpoint, &self.headers)
+    /// Creates the client for the collector, with plain HTTP to the hosts that `plain` accepts.
+    pub(crate) fn to_collector(&self, plain: PlainHttp) -> Result<OtlpCollector, CollectorFault> {
+        OtlpCollector::new(&self.endpoint, &self.headers, plain)
     }
 }
 

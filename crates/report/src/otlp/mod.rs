@@ -11,7 +11,8 @@ mod trace_builder;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agent::OtlpCollector;
+use agent::{CollectorFault, OtlpCollector};
+use runtime::PlainHttp;
 use serde_json::Value;
 
 use self::exporter_settings::ExporterSettings;
@@ -41,10 +42,14 @@ pub struct ExportSummary {
     pub incomplete_reason: Option<String>,
 }
 
-/// Sends the session to the collector at `url`.
-pub async fn export_session(session: &ResolvedSession, url: &str) -> Result<ExportSummary, OperationFault> {
+/// Sends the session to the collector at `url`, which may be asked over plain HTTP if `plain` accepts it.
+pub async fn export_session(
+    session: &ResolvedSession,
+    url: &str,
+    plain: PlainHttp,
+) -> Result<ExportSummary, OperationFault> {
     let settings = ExporterSettings::from_variables(&env_variable).with_endpoint(url);
-    let collector = settings.to_collector().map_err(OperationFault::usage)?;
+    let collector = settings.to_collector(plain).map_err(|fault| collector_fault(&fault))?;
     let trace =
         SessionTrace::read(&session.path).map_err(|fault| OperationFault::usage(fault.to_string()))?;
     let host = collector.host_and_port();
@@ -57,29 +62,53 @@ pub async fn export_session(session: &ResolvedSession, url: &str) -> Result<Expo
 
 /// Sends the session in `journal`, which has just ended, to the collector that the environment names, if any. The
 /// time is limited, and a failure does not affect the session.
-pub async fn report_session(journal: &Path) {
+pub async fn report_session(journal: &Path, plain: PlainHttp) {
     let settings = ExporterSettings::from_variables(&env_variable);
     if settings.endpoint.is_empty() {
         return;
     }
-    let late = || Err(format!("it took longer than {} s", SESSION_END_TIMEOUT.as_secs()));
-    let sent = tokio::time::timeout(SESSION_END_TIMEOUT, export_journal(&settings, journal.to_owned())).await;
-    if let Err(why) = sent.unwrap_or_else(|_| late()) {
-        let why = terminal::to_one_line(&why);
+    let late = || OperationFault::failed(format!("it took longer than {} s", SESSION_END_TIMEOUT.as_secs()));
+    let exported = export_journal(&settings, journal.to_owned(), plain);
+    let sent = tokio::time::timeout(SESSION_END_TIMEOUT, exported).await;
+    if let Err(fault) = sent.unwrap_or_else(|_| Err(late())) {
+        let why = terminal::to_one_line(fault.message());
         terminal::print_stderr(&format!("{FAINT}the session was not sent to the collector: {why}{FAINT:#}"));
+        if let Some(hint) = fault.hint() {
+            terminal::print_hint(hint);
+        }
     }
 }
 
-async fn export_journal(settings: &ExporterSettings, journal: PathBuf) -> Result<(), String> {
-    let collector = settings.to_collector()?;
+/// Converts the error of a collector, with a hint for one in the user's own network.
+fn collector_fault(fault: &CollectorFault) -> OperationFault {
+    let told = OperationFault::usage(fault.to_string());
+    match fault {
+        CollectorFault::PlainText { plain: PlainHttp::PrivateNetwork } => {
+            told.with_hint("--insecure-http is for private addresses only")
+        }
+        CollectorFault::PlainText { .. } => told.with_hint(
+            "a collector in your own network needs --insecure-http, or `insecure_http = true` in your configuration",
+        ),
+        CollectorFault::Wrong(_) => told,
+    }
+}
+
+async fn export_journal(
+    settings: &ExporterSettings,
+    journal: PathBuf,
+    plain: PlainHttp,
+) -> Result<(), OperationFault> {
+    let collector = settings.to_collector(plain).map_err(|fault| collector_fault(&fault))?;
     #[expect(
         clippy::disallowed_methods,
         reason = "no call: it reads our own file, and the program does not wait for it"
     )]
     let read = tokio::task::spawn_blocking(move || SessionTrace::read(&journal)).await;
-    let trace = read.map_err(|error| error.to_string())?.map_err(|fault| fault.to_string())?;
+    let failed = |why: String| OperationFault::failed(why);
+    let trace =
+        read.map_err(|error| failed(error.to_string()))?.map_err(|fault| failed(fault.to_string()))?;
     let sent = send_trace(&collector, &settings.service, &trace).await;
-    sent.map_err(|why| format!("{}: {why}", collector.host_and_port()))
+    sent.map_err(|why| failed(format!("{}: {why}", collector.host_and_port())))
 }
 
 async fn send_trace(collector: &OtlpCollector, service: &str, trace: &SessionTrace) -> Result<(), String> {

@@ -36,12 +36,15 @@ fn comparable_lines(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
+/// The starts of a label of a cancelled command.
+const ABORTED: [&str; 2] = ["aborted by the user after ", "aborted after "];
+
 /// Removes process IDs and times from a label of a command's answer.
 fn mask_varying_label(line: &str) -> String {
     const PROCESS_LABELS: [&str; 3] = ["Ended: ", "Left running, so ended", "Could not be killed: "];
     if PROCESS_LABELS.iter().any(|label| line.starts_with(label)) {
         mask_numbers(line, (" (", ")"), "a process")
-    } else if line.starts_with("aborted by the user after ") {
+    } else if ABORTED.iter().any(|start| line.starts_with(start)) {
         mask_numbers(line, (" after ", " seconds"), "some")
     } else if line.contains(" s, pid ") {
         let line = mask_numbers(line, (" for ", " s, pid "), "some");

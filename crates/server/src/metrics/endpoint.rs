@@ -1,4 +1,4 @@
-//! The HTTP endpoint of the metrics: `GET /metrics`, and nothing else.
+//! The HTTP endpoint of the metrics and the probes: `GET` of `/metrics`, `/livez` and `/readyz`, and nothing else.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -22,6 +22,12 @@ use crate::listen_address;
 
 /// The path of the metrics.
 const PATH: &str = "/metrics";
+/// The path that tells that the server answers.
+const LIVE_PATH: &str = "/livez";
+/// The path that tells whether sessions can start.
+const READY_PATH: &str = "/readyz";
+/// The content type of the probes.
+const PROBE_TYPE: &str = "text/plain; charset=utf-8";
 /// Maximum number of connections; a scraper needs one.
 const MAX_CONNECTIONS: usize = 16;
 /// Maximum bytes of the head of a request.
@@ -43,8 +49,24 @@ pub(crate) struct MetricsEndpoint {
 /// The status for a request, by its head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScrapeVerdict {
-    Admit,
+    Admit(ServedPage),
     Refuse(StatusCode),
+}
+
+/// A page of the endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ServedPage {
+    Metrics,
+    Live,
+    Ready,
+}
+
+/// The content of the pages.
+pub(crate) trait PageSource: Send + Sync {
+    /// Returns the metrics.
+    fn metrics(&self) -> String;
+    /// Returns the reason why no session can start, if there is one.
+    fn unready_reason(&self) -> Option<&'static str>;
 }
 
 impl MetricsEndpoint {
@@ -70,16 +92,16 @@ impl MetricsEndpoint {
         Ok(Self { listener, hosts: accepted_hosts(bound, remote_names).into() })
     }
 
-    /// Serves the page that `render` makes. Never returns.
-    pub(crate) async fn serve(self, render: Arc<dyn Fn() -> String + Send + Sync>) {
+    /// Serves the pages of `source`. Never returns.
+    pub(crate) async fn serve(self, source: Arc<dyn PageSource>) {
         let mut connections = JoinSet::new();
         // ends: with the server
         loop {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) if connections.len() < MAX_CONNECTIONS => {
-                        let (hosts, render) = (Arc::clone(&self.hosts), Arc::clone(&render));
-                        connections.spawn(serve_connection(stream, hosts, render));
+                        let (hosts, source) = (Arc::clone(&self.hosts), Arc::clone(&source));
+                        connections.spawn(serve_connection(stream, hosts, source));
                     }
                     Ok((_, from)) => tracing::warn!(%from, "too many connections for metrics"),
                     Err(error) => {
@@ -93,21 +115,13 @@ impl MetricsEndpoint {
     }
 }
 
-async fn serve_connection(
-    stream: tokio::net::TcpStream,
-    hosts: Arc<[String]>,
-    render: Arc<dyn Fn() -> String + Send + Sync>,
-) {
+async fn serve_connection(stream: tokio::net::TcpStream, hosts: Arc<[String]>, source: Arc<dyn PageSource>) {
     let answer = service_fn(|request: http::Request<hyper::body::Incoming>| {
         let (head, _) = request.into_parts();
-        let (status, body) = match admit(&head, &hosts) {
-            ScrapeVerdict::Admit => (StatusCode::OK, render()),
-            ScrapeVerdict::Refuse(status) => (status, format!("{status}; the metrics are at {PATH}\n")),
-        };
+        let (status, kind, body) = answer_request(&head, &hosts, &*source);
         let mut response = Response::new(Full::new(Bytes::from(body)));
         *response.status_mut() = status;
-        let kind = http::HeaderValue::from_static(exposition::CONTENT_TYPE);
-        response.headers_mut().insert(CONTENT_TYPE, kind);
+        response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static(kind));
         std::future::ready(Ok::<_, Infallible>(response))
     });
     let connection = http1::Builder::new()
@@ -121,6 +135,27 @@ async fn serve_connection(
     }
 }
 
+/// Returns the status, the content type and the body of the answer to a request.
+fn answer_request(
+    head: &Parts,
+    hosts: &[String],
+    source: &dyn PageSource,
+) -> (StatusCode, &'static str, String) {
+    match admit(head, hosts) {
+        ScrapeVerdict::Admit(ServedPage::Metrics) => {
+            (StatusCode::OK, exposition::CONTENT_TYPE, source.metrics())
+        }
+        ScrapeVerdict::Admit(ServedPage::Live) => (StatusCode::OK, PROBE_TYPE, "live\n".to_owned()),
+        ScrapeVerdict::Admit(ServedPage::Ready) => match source.unready_reason() {
+            None => (StatusCode::OK, PROBE_TYPE, "ready\n".to_owned()),
+            Some(why) => (StatusCode::SERVICE_UNAVAILABLE, PROBE_TYPE, format!("{why}\n")),
+        },
+        ScrapeVerdict::Refuse(status) => {
+            (status, PROBE_TYPE, format!("{status}; the metrics are at {PATH}\n"))
+        }
+    }
+}
+
 /// Decides about a request. A page in a browser that reaches this address under a name of its own is refused.
 fn admit(head: &Parts, hosts: &[String]) -> ScrapeVerdict {
     let mut named = head.headers.get_all(HOST).iter();
@@ -131,10 +166,15 @@ fn admit(head: &Parts, hosts: &[String]) -> ScrapeVerdict {
     if !hosts.iter().any(|known| known.eq_ignore_ascii_case(host)) {
         return ScrapeVerdict::Refuse(StatusCode::FORBIDDEN);
     }
-    match (head.uri.path() == PATH, head.method == Method::GET || head.method == Method::HEAD) {
-        (true, true) => ScrapeVerdict::Admit,
-        (true, false) => ScrapeVerdict::Refuse(StatusCode::METHOD_NOT_ALLOWED),
-        (false, _) => ScrapeVerdict::Refuse(StatusCode::NOT_FOUND),
+    let page = match head.uri.path() {
+        PATH => ServedPage::Metrics,
+        LIVE_PATH => ServedPage::Live,
+        READY_PATH => ServedPage::Ready,
+        _ => return ScrapeVerdict::Refuse(StatusCode::NOT_FOUND),
+    };
+    match head.method == Method::GET || head.method == Method::HEAD {
+        true => ScrapeVerdict::Admit(page),
+        false => ScrapeVerdict::Refuse(StatusCode::METHOD_NOT_ALLOWED),
     }
 }
 
@@ -165,7 +205,7 @@ mod tests {
                 request = request.header(HOST, *host);
             }
             match admit(&request.body(()).unwrap().into_parts().0, &hosts) {
-                ScrapeVerdict::Admit => 200,
+                ScrapeVerdict::Admit(_) => 200,
                 ScrapeVerdict::Refuse(status) => status.as_u16(),
             }
         };
@@ -174,6 +214,10 @@ mod tests {
             ("HEAD", "/metrics", &["LOCALHOST:9100"], 200),
             ("GET", "/metrics", &["10.0.0.7:9100"], 200),
             ("GET", "/metrics?x=1", &["10.0.0.7"], 200),
+            ("GET", "/livez", &["10.0.0.7:9100"], 200),
+            ("GET", "/readyz", &["10.0.0.7:9100"], 200),
+            ("POST", "/readyz", &["10.0.0.7:9100"], 405),
+            ("GET", "/livez", &["evil.example:9100"], 403),
             ("GET", "/", &["127.0.0.1:9100"], 404),
             ("POST", "/metrics", &["127.0.0.1:9100"], 405),
             ("GET", "/metrics", &["evil.example:9100"], 403),

@@ -11,7 +11,7 @@ use agent::{SessionEvent, SessionObserver};
 use parking_lot::Mutex;
 use runtime::{CallEvent, CallId, CallObserver, Toolgate};
 
-pub(crate) use self::endpoint::MetricsEndpoint;
+pub(crate) use self::endpoint::{MetricsEndpoint, PageSource};
 use self::exposition::{Exposition, MetricKind};
 
 /// Upper bounds of the duration buckets in seconds. A last bucket counts all calls.

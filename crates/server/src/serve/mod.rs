@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::metrics::MetricsEndpoint;
+use crate::metrics::{MetricsEndpoint, PageSource};
 use crate::state_warning;
 use crate::stop_signals::{self, ServerExit};
 use config::OperationFault;
@@ -68,7 +68,7 @@ pub async fn run(settings: ServeSettings) -> Result<ServerExit, OperationFault> 
     tokio::pin!(serving);
     let exit = tokio::select! {
         served = &mut serving => {
-            server.close().await;
+            server.close(ServerExit::InputEnded.cancel_cause()).await;
             return served.map(|()| ServerExit::InputEnded);
         }
         exit = signalled => exit,
@@ -76,7 +76,7 @@ pub async fn run(settings: ServeSettings) -> Result<ServerExit, OperationFault> 
     };
     // Connections go on until the sessions are closed, so that clients read the answers of calls that were running.
     let closing = async {
-        server.close().await;
+        server.close(exit.cancel_cause()).await;
         tokio::time::sleep(LAST_ANSWERS_TIME).await;
     };
     tokio::pin!(closing);
@@ -90,6 +90,15 @@ pub async fn run(settings: ServeSettings) -> Result<ServerExit, OperationFault> 
 /// Serves the metrics of `server`, if there is an endpoint for them. Never returns.
 async fn serve_metrics(server: &Arc<SessionServer>, endpoint: Option<MetricsEndpoint>) {
     let Some(endpoint) = endpoint else { return std::future::pending().await };
-    let server = Arc::clone(server);
-    endpoint.serve(Arc::new(move || server.metrics.render(server.live_counts()))).await;
+    endpoint.serve(Arc::clone(server) as Arc<dyn PageSource>).await;
+}
+
+impl PageSource for SessionServer {
+    fn metrics(&self) -> String {
+        self.metrics.render(self.live_counts())
+    }
+
+    fn unready_reason(&self) -> Option<&'static str> {
+        state_warning::unready_reason(&self.dirs)
+    }
 }

@@ -11,7 +11,7 @@ use rpc::{
     ClientCall, IncomingRequest, MAX_MESSAGE_BYTES, Peer, RpcErrorCode, RpcFault, RpcHost, encode_result,
     method,
 };
-use runtime::BoxFuture;
+use runtime::{BoxFuture, CancelCause};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
@@ -72,9 +72,10 @@ impl SessionServer {
         self.dirs.sessions.clone()
     }
 
-    /// Closes every session. Journals stay on disk.
-    pub(super) async fn close(&self) {
+    /// Closes every session; the answers of running calls name the cause. Journals stay on disk.
+    pub(super) async fn close(&self, cause: CancelCause) {
         let all: Vec<Arc<HostedSession>> = self.sessions.lock().drain().map(|(_, live)| live).collect();
+        all.iter().for_each(|session| session.toolgate.router().cancel_cause().set(cause));
         let mut closing: JoinSet<()> =
             all.into_iter().map(|session| async move { session.close("the server ended").await }).collect();
         // Each close has its own time limit.

@@ -34,6 +34,8 @@ pub struct SessionFamily {
     pub modified: SystemTime,
     /// Set if a process writes to one of the journals.
     pub is_running: bool,
+    /// The reason why this user cannot remove one of the journals.
+    pub fault: Option<String>,
     /// The sessions, agents first.
     members: Vec<StoredSession>,
 }
@@ -44,8 +46,17 @@ pub struct PrunePlan {
     pub remove: Vec<SessionFamily>,
     /// The sessions that the rule would remove, but that are running.
     pub running: Vec<SessionFamily>,
+    /// The sessions that the rule would remove, but that this user cannot remove.
+    pub stuck: Vec<SessionFamily>,
     /// The sessions that stay because the rule does not choose them.
     pub stay: Vec<SessionFamily>,
+}
+
+impl PrunePlan {
+    /// Returns the sessions that are not removed.
+    pub fn others(&self) -> impl Iterator<Item = &SessionFamily> {
+        self.stay.iter().chain(&self.running).chain(&self.stuck)
+    }
 }
 
 /// The result of the removal of one session.
@@ -85,14 +96,16 @@ impl SessionStore {
         let weight = |family: &SessionFamily| SessionWeight {
             modified: family.modified,
             bytes: family.bytes,
-            is_running: family.is_running,
+            stays: family.is_running || family.fault.is_some(),
         };
         let verdicts = rule.decide(&families.iter().map(weight).collect::<Vec<_>>(), now);
-        let mut plan = PrunePlan { remove: Vec::new(), running: Vec::new(), stay: Vec::new() };
+        let mut plan =
+            PrunePlan { remove: Vec::new(), running: Vec::new(), stuck: Vec::new(), stay: Vec::new() };
         for (family, verdict) in families.into_iter().zip(verdicts) {
             match verdict {
                 PruneVerdict::Keep => plan.stay.push(family),
-                PruneVerdict::Running => plan.running.push(family),
+                PruneVerdict::Unremovable if family.fault.is_some() => plan.stuck.push(family),
+                PruneVerdict::Unremovable => plan.running.push(family),
                 PruneVerdict::Remove => plan.remove.push(family),
             }
         }
@@ -133,10 +146,18 @@ impl SessionStore {
 
     /// Returns all sessions with their agents, newest first.
     fn families(&self) -> Result<Vec<SessionFamily>, OperationFault> {
-        let files = journal::journal_files(&self.sessions)
-            .map_err(|fault| OperationFault::failed(fault.to_string()))?;
+        let unreadable = |fault: JournalFault| {
+            OperationFault::failed(fault.to_string())
+                .with_hint("XDG_STATE_HOME or TOOLGATE_HOME names another directory")
+        };
+        let files = journal::journal_files(&self.sessions).map_err(unreadable)?;
+        let unusable = journal::unusable_journal_files(&self.sessions).map_err(unreadable)?;
+        let mut faults: HashMap<SessionId, String> =
+            unusable.iter().map(|(file, fault)| (file.id.clone(), fault.clone())).collect();
         let read = |id: &SessionId| journal::read_stored_session(&self.sessions, id);
-        let mut sessions: Vec<StoredSession> = files.iter().filter_map(|file| read(&file.id)).collect();
+        let usable = files.iter().filter(|file| !faults.contains_key(&file.id));
+        let mut sessions: Vec<StoredSession> = usable.filter_map(|file| read(&file.id)).collect();
+        sessions.extend(unusable.into_iter().map(|(file, _)| StoredSession::of_file(file)));
         // A session is newer than the one that started it, so the agents of a family come before their parent.
         sessions.sort_unstable_by(|one, other| other.file.id.cmp(&one.file.id));
         let parents: HashMap<SessionId, Option<SessionId>> =
@@ -150,7 +171,8 @@ impl SessionStore {
                 families.len() - 1
             });
             let bytes = session.file.bytes + self.output_bytes(&session);
-            families[position].add(session, bytes);
+            let fault = faults.remove(&session.file.id);
+            families[position].add(session, bytes, fault);
         }
         families.sort_by(|one, other| (other.modified, &other.id).cmp(&(one.modified, &one.id)));
         Ok(families)
@@ -164,7 +186,7 @@ impl SessionStore {
 
 impl SessionFamily {
     fn empty(id: SessionId) -> Self {
-        Self { id, bytes: 0, modified: UNIX_EPOCH, is_running: false, members: Vec::new() }
+        Self { id, bytes: 0, modified: UNIX_EPOCH, is_running: false, fault: None, members: Vec::new() }
     }
 
     /// Returns the number of sessions: one, and its agents.
@@ -172,7 +194,8 @@ impl SessionFamily {
         self.members.len()
     }
 
-    fn add(&mut self, session: StoredSession, bytes: u64) {
+    fn add(&mut self, session: StoredSession, bytes: u64, fault: Option<String>) {
+        self.fault = self.fault.take().or(fault);
         self.bytes += bytes;
         self.modified = self.modified.max(session.file.modified);
         self.is_running |= session.is_open;

@@ -70,7 +70,7 @@ impl JournalQuota {
 }
 
 fn remove_and_log(store: &SessionStore, plan: &PrunePlan) {
-    let others: Vec<&SessionFamily> = plan.stay.iter().chain(&plan.running).collect();
+    let others: Vec<&SessionFamily> = plan.others().collect();
     let (mut removed, mut bytes) = (0_u64, 0);
     for family in &plan.remove {
         match store.remove(family, &others) {

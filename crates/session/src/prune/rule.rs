@@ -19,15 +19,16 @@ pub struct PruneRule {
 pub(super) struct SessionWeight {
     pub(super) modified: SystemTime,
     pub(super) bytes: u64,
-    pub(super) is_running: bool,
+    /// Set if a process writes to it, or the user cannot remove it.
+    pub(super) stays: bool,
 }
 
 /// The decision about a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PruneVerdict {
     Keep,
-    /// The rule removes the session, but it is running.
-    Running,
+    /// The rule removes the session, but it is running, or the user cannot remove it.
+    Unremovable,
     Remove,
 }
 
@@ -69,7 +70,7 @@ impl PruneRule {
 
 impl SessionWeight {
     fn remove(&self) -> PruneVerdict {
-        if self.is_running { PruneVerdict::Running } else { PruneVerdict::Remove }
+        if self.stays { PruneVerdict::Unremovable } else { PruneVerdict::Remove }
     }
 }
 
@@ -82,11 +83,11 @@ mod tests {
     /// Decides about four sessions of 10 bytes that are 1, 2, 3 and 4 days old; the third one is running.
     fn decide(days: Option<u32>, keep: Option<usize>, max_bytes: Option<u64>) -> String {
         let now = SystemTime::UNIX_EPOCH + 100 * DAY;
-        let weight = |age: u32| SessionWeight { modified: now - age * DAY, bytes: 10, is_running: age == 3 };
+        let weight = |age: u32| SessionWeight { modified: now - age * DAY, bytes: 10, stays: age == 3 };
         let rule = PruneRule { older_than: days.map(|days| days * DAY), keep, max_bytes };
         let letter = |verdict| match verdict {
             PruneVerdict::Keep => 'k',
-            PruneVerdict::Running => 'R',
+            PruneVerdict::Unremovable => 'R',
             PruneVerdict::Remove => 'x',
         };
         rule.decide(&[1, 2, 3, 4].map(weight), now).into_iter().map(letter).collect()
@@ -118,7 +119,7 @@ mod tests {
     #[test]
     fn a_session_of_the_future_is_young() {
         let now = SystemTime::UNIX_EPOCH + DAY;
-        let weight = SessionWeight { modified: now + DAY, bytes: 1, is_running: false };
+        let weight = SessionWeight { modified: now + DAY, bytes: 1, stays: false };
         let rule = PruneRule { older_than: Some(Duration::ZERO), ..PruneRule::default() };
         assert_eq!(rule.decide(&[weight], now), [PruneVerdict::Keep]);
     }

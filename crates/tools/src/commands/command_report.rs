@@ -231,8 +231,8 @@ impl CommandReport {
                 "command timed out after {} milliseconds, the limit for one call",
                 after.as_millis()
             )),
-            CommandEnding::Halted(HaltReason::Cancelled) => {
-                lines.push(format!("aborted by the user after {:.1} seconds", self.waited.as_secs_f64()));
+            CommandEnding::Halted(HaltReason::Cancelled { cause }) => {
+                lines.push(cause.describe_abort(&format!("{:.1} seconds", self.waited.as_secs_f64())));
             }
             _ => {}
         }

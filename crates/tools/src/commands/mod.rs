@@ -97,6 +97,9 @@ impl EscalationRequest<'_> {
     }
 }
 
+/// The notice about a machine that cannot confine commands. The answer of each call has the reason.
+const COMMANDS_REFUSED: &str = "commands are not run: this machine cannot confine them as the policy demands";
+
 /// A command that a model wants to run.
 pub(crate) struct CommandRequest {
     /// The command as the model wrote it, for lists.
@@ -128,7 +131,9 @@ impl CommandRunner {
         let found = self.sessions.spawner().find_cell(permit).await;
         let text = match &found {
             Ok(allowed) => allowed.enforcement().warning().map(|warning| cx.hints().explain(&warning)),
-            Err(fault @ SpawnFault::Unconfined { .. }) => Some(cx.hints().explain(fault)),
+            Err(fault @ SpawnFault::Unconfined { .. }) => {
+                Some(cx.hints().explain_in_lines(COMMANDS_REFUSED, fault))
+            }
             Err(_) => None,
         };
         if let Some(text) = text.filter(|text| self.sessions.is_first_mention(text)) {

@@ -1,14 +1,17 @@
 //! The checks of `toolgate doctor` beside the sandbox: model, key, configuration, state, temporary files, git, cgroups.
 #![expect(clippy::disallowed_methods, reason = "looks at the user's own directories and at git")]
 
+use std::io;
 use std::path::Path;
 use std::process::Command;
 
+use crate::exit_status::{FAILED, UNCONFINED, USAGE};
 use config::flags::WorkspaceArgs;
 use config::{OperationFault, UserDirs};
 use exec::sandbox::{CgroupSupport, Scratch};
 use runtime::wire::Dialect;
 use session::compose::working_directory;
+use session::hints;
 
 /// Session journals that are counted.
 const MAX_COUNTED_SESSIONS: usize = 100_000;
@@ -22,36 +25,78 @@ pub(super) struct MachineCheck {
 /// The result of a check, with a sentence about it.
 pub(super) enum CheckResult {
     Good(String),
-    /// Something is missing; the sentence says how to get it.
+    /// Something is missing that not every command needs; the sentence says how to get it.
     Missing(String),
+    /// No session can start before this is corrected.
+    Failed(CheckFault),
 }
 
-/// Runs every check.
-pub(super) fn run_all(scratch: &Scratch) -> Result<Vec<MachineCheck>, OperationFault> {
-    let dirs = UserDirs::from_env()?;
+impl MachineCheck {
+    /// Returns the fault of a failed check.
+    pub(super) fn fault(&self) -> Option<&CheckFault> {
+        match &self.result {
+            CheckResult::Failed(fault) => Some(fault),
+            CheckResult::Good(_) | CheckResult::Missing(_) => None,
+        }
+    }
+}
+
+/// The fault that a check has found.
+pub(super) struct CheckFault {
+    /// The exit status of `toolgate doctor`.
+    pub(super) status: u8,
+    pub(super) text: String,
+    pub(super) fix: Option<String>,
+}
+
+/// Runs every check. `scratch` is the private directory of commands, or the reason why there is none; `machine` is the
+/// fault of a sandbox that could not be tried.
+pub(super) fn run_all(scratch: &io::Result<Scratch>, machine: Option<String>) -> Vec<MachineCheck> {
     let place = WorkspaceArgs::default();
-    let config = config::load(&working_directory(&place)?, &dirs, &place);
+    let dirs = UserDirs::from_env();
+    let config = dirs
+        .as_ref()
+        .map_err(copy_fault)
+        .and_then(|dirs| config::load(&working_directory(&place)?, dirs, &place));
     let model = config.as_ref().ok().and_then(|config| config.model.value.clone());
     let check = |name, result| MachineCheck { name, result };
-    Ok(vec![
-        check("config", check_config(config.as_ref().err(), &dirs)),
+    let mut checks = Vec::new();
+    if let Some(text) = machine {
+        checks.push(check("sandbox", failed(UNCONFINED, text, None)));
+    }
+    checks.extend([
+        check("config", check_config(config.as_ref().err(), dirs.as_ref().ok())),
         check("model", check_model(model.as_deref())),
         check("key", check_key()),
-        check("state", check_state(dirs.state.as_deref())),
+        check("state", check_state(dirs.as_ref().ok().and_then(|dirs| dirs.state.as_deref()))),
         check("temporary", check_scratch(scratch)),
         check("git", check_git()),
         check("cgroups", check_cgroups(CgroupSupport::probe())),
-    ])
+    ]);
+    checks
 }
 
-fn check_config(fault: Option<&OperationFault>, dirs: &UserDirs) -> CheckResult {
-    match (fault, config::user_config_path(dirs)) {
-        (Some(fault), _) => CheckResult::Missing(format!("{fault}; nothing runs until that is corrected")),
-        (None, Ok(path)) if path.exists() => CheckResult::Good(path.display().to_string()),
-        (None, Ok(path)) => {
-            CheckResult::Good(format!("built-in values; yours would be in {}", path.display()))
-        }
-        (None, Err(fault)) => CheckResult::Missing(fault.to_string()),
+fn failed(status: u8, text: String, fix: Option<String>) -> CheckResult {
+    CheckResult::Failed(CheckFault { status, text, fix })
+}
+
+fn copy_fault(fault: &OperationFault) -> OperationFault {
+    let copy = OperationFault::usage(fault.message());
+    match fault.hint() {
+        Some(hint) => copy.with_hint(hint),
+        None => copy,
+    }
+}
+
+fn check_config(fault: Option<&OperationFault>, dirs: Option<&UserDirs>) -> CheckResult {
+    if let Some(fault) = fault {
+        return failed(USAGE, fault.message().to_owned(), fault.hint().map(str::to_owned));
+    }
+    match dirs.map(config::user_config_path) {
+        Some(Ok(path)) if path.exists() => CheckResult::Good(path.display().to_string()),
+        Some(Ok(path)) => CheckResult::Good(format!("built-in values; yours would be in {}", path.display())),
+        Some(Err(fault)) => CheckResult::Missing(fault.to_string()),
+        None => CheckResult::Missing("no directory for a configuration".to_owned()),
     }
 }
 
@@ -84,15 +129,16 @@ fn check_key() -> CheckResult {
 
 fn check_state(state: Option<&Path>) -> CheckResult {
     let Some(state) = state else {
-        return CheckResult::Missing("no directory for sessions: set HOME or TOOLGATE_HOME".to_owned());
+        let fix = "set HOME or TOOLGATE_HOME".to_owned();
+        return failed(FAILED, "there is no directory for sessions".to_owned(), Some(fix));
     };
     let missing = |path: &Path, fault: &dyn std::fmt::Display| {
-        let hint = "XDG_STATE_HOME or TOOLGATE_HOME names another directory";
-        CheckResult::Missing(format!("{}: {fault}; {hint}", path.display()))
+        let fix = "set XDG_STATE_HOME or TOOLGATE_HOME to a directory that you may write to".to_owned();
+        failed(FAILED, format!("sessions cannot be recorded: `{}`: {fault}", path.display()), Some(fix))
     };
     let sessions = state.join("sessions");
     let writable =
-        |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).map_err(std::io::Error::from);
+        |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).map_err(io::Error::from);
     match private_files::PrivateDir::open_or_create(state).and_then(|_| writable(state)) {
         Ok(()) => {
             if sessions.exists()
@@ -110,7 +156,14 @@ fn check_state(state: Option<&Path>) -> CheckResult {
     }
 }
 
-fn check_scratch(scratch: &Scratch) -> CheckResult {
+fn check_scratch(scratch: &io::Result<Scratch>) -> CheckResult {
+    let scratch = match scratch {
+        Ok(scratch) => scratch,
+        Err(fault) => {
+            let text = format!("no private directory could be made for commands: {fault}");
+            return failed(UNCONFINED, text, Some(hints::SCRATCH_HINT.to_owned()));
+        }
+    };
     let private = format!("{} holds the private /tmp of each session", scratch.base_directory().display());
     match scratch.foreign_base() {
         None => CheckResult::Good(private),

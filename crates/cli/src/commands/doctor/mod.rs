@@ -7,11 +7,11 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use exec::sandbox::{MachineSupport, Scratch, SetupFix};
-use runtime::{BuildFault, CommandSandbox, Tier};
+use runtime::{CommandSandbox, Tier};
 use serde_json::{Value, json};
 
 use crate::args::DoctorArgs;
-use crate::exit_status::UNCONFINED;
+use crate::exit_status::{FAILED, UNCONFINED};
 use checks::{CheckResult, MachineCheck};
 use config::OperationFault;
 use session::hints;
@@ -28,31 +28,75 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, OperationFault> {
         return apparmor::install_profile();
     }
     // Checked first and reported separately: without a scratch directory nothing can be started.
-    let scratch =
-        Scratch::new().map_err(|fault| OperationFault::unconfined(BuildFault::Scratch(fault).to_string()))?;
-    let (tiers, fix) = super::block_on(async { Ok(CommandSandbox::probe().await?) })?;
+    let scratch = Scratch::new();
+    let (tiers, fix, machine) = match &scratch {
+        Ok(_) => probe_machine(),
+        Err(_) => (Vec::new(), None, None),
+    };
     let full = tiers.first().is_some_and(|best| best.outcome.as_ref().is_ok_and(Vec::is_empty));
-    let checks = checks::run_all(&scratch)?;
+    let checks = checks::run_all(&scratch, machine);
     if args.json {
-        print_json(full, &tiers, fix, &checks, &scratch)?;
+        let private = scratch.as_ref().ok();
+        let private = private
+            .map(|private| json!({ "path": private.base_directory(), "taken": private.foreign_base() }));
+        print_text(&report_json(full, &tiers, fix, &checks, &private).to_string())?;
     } else {
-        print_styled(&verdict(&tiers, fix))?;
+        print_styled(&verdict(&tiers, fix, &checks))?;
         checks.iter().try_for_each(print_check)?;
         if args.verbose || !full {
             print_styled(&format!("\n{FAINT}Layers of the sandbox, the strongest first:{FAINT:#}\n"))?;
             tiers.iter().take(if args.verbose { usize::MAX } else { 2 }).try_for_each(print_tier)?;
         }
     }
-    let works = tiers.iter().any(|tier| tier.outcome.is_ok());
-    Ok(match (full, works) {
-        (true, _) => ExitCode::SUCCESS,
-        (false, true) => ExitCode::FAILURE,
-        (false, false) => ExitCode::from(UNCONFINED),
-    })
+    Ok(ExitCode::from(exit_status(&tiers, &checks)))
+}
+
+/// Tries every tier. The last value is the fault of a sandbox that could not be tried.
+fn probe_machine() -> (Vec<MachineSupport>, Option<SetupFix>, Option<String>) {
+    match super::block_on(async { Ok(CommandSandbox::probe().await?) }) {
+        Ok((tiers, fix)) => (tiers, fix, None),
+        Err(fault) => (Vec::new(), None, Some(format!("the sandbox could not be tried: {fault}"))),
+    }
+}
+
+/// Returns the exit status: of a machine that confines no command, else of a failed check, else of an incomplete
+/// sandbox.
+fn exit_status(tiers: &[MachineSupport], checks: &[MachineCheck]) -> u8 {
+    let is_full = |best: &MachineSupport| best.outcome.as_ref().is_ok_and(Vec::is_empty);
+    if tiers.iter().all(|tier| tier.outcome.is_err()) {
+        return UNCONFINED;
+    }
+    let failed = checks.iter().filter_map(|check| Some(check.fault()?.status)).max();
+    failed.unwrap_or(if tiers.first().is_some_and(is_full) { 0 } else { FAILED })
 }
 
 /// Returns the verdict: what holds, what does not, and the one command that fixes it.
-fn verdict(tiers: &[MachineSupport], fix: Option<SetupFix>) -> String {
+fn verdict(tiers: &[MachineSupport], fix: Option<SetupFix>, checks: &[MachineCheck]) -> String {
+    let mut text = String::new();
+    for fault in checks.iter().filter_map(MachineCheck::fault) {
+        if text.is_empty() {
+            text.push_str(&format!("{BAD}No session can start here:{BAD:#}\n"));
+        }
+        text.push_str(&format!("  {BAD}✗{BAD:#} {}\n", indent_further_lines(&fault.text)));
+        if let Some(fix) = &fault.fix {
+            text.push_str(&format!("    {NAME}Fix:{NAME:#} {}\n", escape_invisible(fix)));
+        }
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    if !tiers.is_empty() {
+        text.push_str(&sandbox_verdict(tiers, fix));
+    }
+    text
+}
+
+/// Makes foreign text visible, and indents its lines after the first.
+fn indent_further_lines(text: &str) -> String {
+    escape_invisible(text).replace('\n', "\n    ")
+}
+
+fn sandbox_verdict(tiers: &[MachineSupport], fix: Option<SetupFix>) -> String {
     let working = tiers.iter().find_map(|tier| Some((tier.tier, tier.outcome.as_ref().ok()?)));
     let mut text = match working {
         Some((Tier::Namespaces, gaps)) if gaps.is_empty() => {
@@ -78,8 +122,10 @@ fn verdict(tiers: &[MachineSupport], fix: Option<SetupFix>) -> String {
         None => format!("{BAD}Commands cannot be sandboxed on this machine{BAD:#}, so none is run.\n"),
     };
     if let Some(fix) = fix {
-        let instead = hints::setup_hint(fix).map(|hint| format!("; {hint}")).unwrap_or_default();
-        text.push_str(&format!("{NAME}Fix:{NAME:#} {fix}{instead}\n"));
+        text.push_str(&format!("{NAME}Fix:{NAME:#} {fix}\n"));
+        if let Some(instead) = hints::setup_hint(fix) {
+            text.push_str(&format!("     {instead}\n"));
+        }
     }
     text.push('\n');
     text
@@ -89,29 +135,36 @@ fn print_check(check: &MachineCheck) -> Result<(), OperationFault> {
     let (style, mark, text) = match &check.result {
         CheckResult::Good(text) => (GOOD, '✓', text),
         CheckResult::Missing(text) => (WARN, '!', text),
+        CheckResult::Failed(fault) => (BAD, '✗', &fault.text),
     };
-    Ok(print_styled(&format!("  {:<10} {style}{mark}{style:#} {}\n", check.name, escape_invisible(text)))?)
+    let text = indent_further_lines(text).replace('\n', "\n         ");
+    Ok(print_styled(&format!("  {:<10} {style}{mark}{style:#} {text}\n", check.name))?)
 }
 
-fn print_json(
+fn report_json(
     full: bool,
     tiers: &[MachineSupport],
     fix: Option<SetupFix>,
     checks: &[MachineCheck],
-    scratch: &Scratch,
-) -> Result<(), OperationFault> {
+    private: &Option<Value>,
+) -> Value {
     let tiers: Vec<Value> = tiers.iter().map(tier_json).collect();
-    let private = json!({ "path": scratch.base_directory(), "taken": scratch.foreign_base() });
+    let checks: Vec<Value> = checks.iter().map(check_json).collect();
     let fix = fix.map(|fix| fix.to_string());
-    let checks: Vec<Value> = checks
-        .iter()
-        .map(|check| match &check.result {
-            CheckResult::Good(text) => json!({ "name": check.name, "ok": true, "text": text }),
-            CheckResult::Missing(text) => json!({ "name": check.name, "ok": false, "text": text }),
-        })
-        .collect();
-    let report = json!({ "full": full, "tiers": tiers, "fix": fix, "checks": checks, "private": private });
-    Ok(print_text(&report.to_string())?)
+    let can_start = !checks.iter().any(|check| check["failed"] == true);
+    json!({
+        "full": full, "can_start": can_start, "tiers": tiers, "fix": fix, "checks": checks, "private": private,
+    })
+}
+
+fn check_json(check: &MachineCheck) -> Value {
+    let (text, fix) = match &check.result {
+        CheckResult::Good(text) | CheckResult::Missing(text) => (text, None),
+        CheckResult::Failed(fault) => (&fault.text, fault.fix.as_ref()),
+    };
+    let is_good = matches!(check.result, CheckResult::Good(_));
+    let is_failed = check.fault().is_some();
+    json!({ "name": check.name, "ok": is_good, "failed": is_failed, "text": text, "fix": fix })
 }
 
 fn tier_json(probed: &MachineSupport) -> Value {
@@ -152,7 +205,7 @@ mod tests {
     fn said(tiers: Vec<(Tier, Result<Vec<EnforcementGap>, String>)>, fix: Option<SetupFix>) -> String {
         let tiers: Vec<MachineSupport> =
             tiers.into_iter().map(|(tier, outcome)| MachineSupport { tier, outcome }).collect();
-        strip_str(&verdict(&tiers, fix)).to_string()
+        strip_str(&verdict(&tiers, fix, &[])).to_string()
     }
 
     #[test]
@@ -168,7 +221,8 @@ mod tests {
           ! secrets (`~/.ssh`, `.env` …) can be read by commands
           ! `/tmp` cannot be written; TMPDIR is a private directory
         They do not run unless you accept that with `--require landlock`.
-        Fix: install an AppArmor profile that allows user namespaces to this program; `sudo toolgate doctor --fix` does it
+        Fix: install an AppArmor profile that allows user namespaces to this program
+             `sudo toolgate doctor --fix` does it
         ");
         assert_snapshot!(said(vec![refused()], None), @"Commands cannot be sandboxed on this machine, so none is run.");
     }

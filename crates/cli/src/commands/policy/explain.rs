@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use exec::this_machine::describe_untrusted;
 use runtime::{CommandAnalysis, Gate, Intent, ToolCall, Toolgate, Verdict, WorkingDir};
 use serde_json::json;
-use session::explain_verdict::{describe_class, describe_verdict, verdict_json};
+use session::explain_verdict::{describe_class, describe_verdict, sandbox_limits, verdict_json};
 
 use crate::args::{OutputFormat, PolicyExplainArgs};
 use config::OperationFault;
@@ -105,6 +105,10 @@ fn format_text(gate: &Gate, verdict: &Verdict, analysis: Option<&CommandAnalysis
     }
     for name in &analysis.definitions {
         let _ = writeln!(out, "  defines {}", terminal::escape_invisible(name));
+    }
+    for limit in sandbox_limits(verdict, Some(analysis)) {
+        let _ =
+            writeln!(out, "  {}; {FAINT}{}{FAINT:#}", terminal::escape_invisible(&limit.text), limit.flags);
     }
     for doubt in &analysis.undecided {
         let _ = writeln!(out, "  not decided: {}: {}", doubt.why, terminal::escape_invisible(&doubt.text));
