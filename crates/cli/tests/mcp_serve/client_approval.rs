@@ -30,7 +30,7 @@ fn a_client_that_shows_forms_is_asked_while_the_call_waits() {
         let asked = server.next_message();
         assert_eq!(asked["method"], "elicitation/create", "{asked}");
         let message = asked["params"]["message"].as_str().unwrap();
-        assert!(message.contains("may shell_command do this?") && message.contains(DANGEROUS), "{message}");
+        assert!(message.starts_with(&format!("Toolgate asks: run `{DANGEROUS}`?")), "{message}");
         let fields = asked["params"]["requestedSchema"]["properties"].as_object().unwrap();
         assert_eq!(fields.keys().collect::<Vec<_>>(), ["answer"], "one field, so one key answers");
         server.answer(&asked, &answer.clone());

@@ -171,7 +171,7 @@ mod tests {
             panic!("no form")
         };
         insta::assert_snapshot!(message, @r#"
-        Toolgate asks: may shell_command do this?
+        Toolgate asks: run `cargo test`?
         It would run this in `/w` by `/bin/bash -lc`:
           │ cargo test
 
@@ -192,6 +192,41 @@ mod tests {
           │ cargo test any other words
         "#);
         assert_eq!(schema["properties"]["answer"]["enum"].as_array().unwrap().len(), 5);
+    }
+
+    #[test]
+    fn the_first_lines_of_a_form_show_a_command_of_one_line() {
+        let first_lines = |script: &str| {
+            let why = Some("It builds.".to_owned());
+            let intent = script_intent(script).with_escalation(Escalation::Required, why);
+            let question = question_for(ApprovalPolicy::OnRequest, &intent);
+            let ClientInput::Form { message, .. } = ApprovalForm::for_question(&question).request() else {
+                panic!("no form")
+            };
+            message.lines().take(3).collect::<Vec<_>>().join("\n")
+        };
+        insta::assert_snapshot!(first_lines("rm -rf build"), @"
+        Toolgate asks: run `rm -rf build`?
+          yes gives run without the sandbox
+        It would run this in `/w` by `/bin/bash -lc`:
+        ");
+        insta::assert_snapshot!(first_lines("cargo build --release --package server --target-dir /tmp/out"), @"
+        Toolgate asks: may shell_command run this?
+          │ cargo build --release --package server --target-dir /tmp/out
+          yes gives run without the sandbox
+        ");
+        insta::assert_snapshot!(first_lines(&format!("rm -rf {}", "directory/".repeat(9))), @"
+        Toolgate asks: may shell_command do this?
+          yes gives run without the sandbox
+        It would run this in `/w` by `/bin/bash -lc`:
+        ");
+        insta::assert_snapshot!(first_lines("rm -rf a\nrm -rf b"), @"
+        Toolgate asks: may shell_command do this?
+          yes gives run without the sandbox
+        It would run this in `/w` by `/bin/bash -lc`:
+        ");
+        let title = first_lines(&format!("rm {}", "x".repeat(35))).lines().next().unwrap().chars().count();
+        assert_eq!(title, 60, "no title is longer");
     }
 
     #[test]
