@@ -145,8 +145,8 @@ fn first_answer_wins() {
     let form = server.next_message();
     let question = hear(&mut lines).unwrap();
     assert_eq!((&form["method"], &question["type"]), (&json!("elicitation/create"), &json!("question")));
-    server.answer(&form, &json!({ "action": "accept", "content": { "answer": "yes" } }));
-    assert!(result_text(&server.next_message()["result"]).contains("done it"));
+    let yes = json!({ "action": "accept", "content": { "answer": "yes" } });
+    assert!(result_text(&server.answer_form(&form, &yes)["result"]).contains("done it"));
     assert_eq!(hear(&mut lines).unwrap(), json!({ "type": "settled", "id": question["id"] }));
     // The terminal answers first: the client's later answer has no effect.
     let id = server.request("tools/call", &call());
