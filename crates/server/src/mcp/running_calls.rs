@@ -13,7 +13,7 @@ use runtime::{
 use super::approval_form::ApprovalForm;
 use super::client_bridge::ClientBridge;
 use super::form_timing::{AnswerReading, FormRound};
-use super::pending_questions::PendingQuestions;
+use super::pending_questions::{PendingQuestion, PendingQuestions};
 
 /// Time limit of a question. An unanswered question is refused, so that the next can be asked.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(10 * 60);
@@ -54,7 +54,10 @@ impl RunningCalls {
 
     async fn ask_client_and_terminals(&self, call: &CallId, question: &ApprovalQuestion) -> ReviewDecision {
         let bridge = self.bridge_for_call(call).filter(|line| line.supports_forms());
-        let mut posted = self.pending_questions.post(question);
+        let mut posted = self.pending_questions.post(PendingQuestion {
+            question: Arc::new(question.clone()),
+            form_keeper: bridge.as_ref().and_then(|bridge| bridge.form_keeper()),
+        });
         let client = async {
             let unanswered = match bridge {
                 Some(bridge) => match ask_client(&bridge, question).await {
