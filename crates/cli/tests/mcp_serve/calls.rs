@@ -209,3 +209,15 @@ fn the_instructions_say_what_commands_may_do() {
         assert!(instructions.ends_with(says), "{instructions}");
     }
 }
+
+#[test]
+fn the_last_line_of_a_failed_command_is_the_reason() {
+    let world = McpFixture::new();
+    let mut server = world.serve_initialized(&["--sandbox", "workspace-write"], &json!({}));
+    let failed = server.call("exec_command", &json!({ "cmd": "echo first; touch /etc/of-toolgate" }));
+    assert_eq!(failed["isError"], true, "{failed}");
+    let text = result_text(&failed);
+    let last = text.lines().last().unwrap();
+    assert!(last.contains("efused by the sandbox") && last.contains("`/etc/of-toolgate`"), "{text}");
+    assert_eq!(text.matches("efused by the sandbox").count(), 1, "{text}");
+}
