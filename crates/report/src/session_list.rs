@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use journal::SessionSummary;
+use runtime::ToolCall;
 use serde_json::{Value, json};
+use session::call_title;
 
 use crate::format_amount;
 use terminal::{FAINT, NAME};
@@ -51,7 +53,7 @@ impl<'a> SessionStatus<'a> {
 /// Formats one line per session, none longer than the screen's `width`.
 pub fn format_table(sessions: &[SessionSummary], home: Option<&Path>, width: Option<usize>) -> String {
     let head = format_row("SESSION", "BEGAN (UTC)", ["PROMPTS", "CALLS", "STATE"]);
-    let mut text = format!("{FAINT}{head}DIRECTORY  FIRST PROMPT{FAINT:#}\n");
+    let mut text = format!("{FAINT}{head}DIRECTORY  FIRST PROMPT OR CALL{FAINT:#}\n");
     for session in sessions {
         let (prompts, calls) =
             (format_amount::format_count(session.prompts), format_amount::format_count(session.calls));
@@ -60,11 +62,10 @@ pub fn format_table(sessions: &[SessionSummary], home: Option<&Path>, width: Opt
         let rest =
             format_row("", &format_amount::format_minute(&session.started), [&prompts, &calls, &state]);
         let agent = session.agent.as_ref().map(|agent| format!("[{agent}] ")).unwrap_or_default();
-        let client = session.client.as_ref().map(|client| format!("(calls of {client})")).unwrap_or_default();
         let about = format!(
-            "{}  {agent}{client}{}",
+            "{}  {agent}{}",
             truncate_start(&abbreviate_home(&session.cwd, home)),
-            session.first_prompt
+            describe_session(session)
         );
         let line = truncate_line(
             &format!("{}{}", rest.trim_start(), terminal::to_one_line(&about)),
@@ -74,6 +75,27 @@ pub fn format_table(sessions: &[SessionSummary], home: Option<&Path>, width: Opt
         text += &format!("{NAME}{id}{NAME:#}  {}\n", line.trim_end());
     }
     text
+}
+
+/// Describes a session by its first prompt. A session whose calls come from a client program has no prompts: it is
+/// described by that program and the first call.
+pub fn describe_session(session: &SessionSummary) -> String {
+    let Some(client) = session.client.as_ref().filter(|_| session.first_prompt.is_empty()) else {
+        return session.first_prompt.clone();
+    };
+    match first_call_title(session) {
+        Some(title) => format!("{client}: {title}"),
+        None => client.clone(),
+    }
+}
+
+fn first_call_title(session: &SessionSummary) -> Option<String> {
+    let call = session.first_client_call.as_ref()?;
+    Some(call_title::title(&ToolCall::function(
+        call.id.as_str(),
+        call.tool.as_str(),
+        call.arguments.as_str(),
+    )))
 }
 
 fn format_row(id: &str, began: &str, [prompts, calls, state]: [&str; 3]) -> String {
@@ -115,6 +137,7 @@ pub fn as_json(session: &SessionSummary) -> Value {
         "id": session.id.as_str(), "path": session.path.to_string_lossy(), "started": session.started,
         "last": session.last, "cwd": session.cwd, "prompts": session.prompts, "calls": session.calls,
         "first_prompt": session.first_prompt, "state": state.as_str(), "why": state.why(), "agent": session.agent, "client": session.client,
+        "first_call": first_call_title(session),
     })
 }
 
@@ -136,6 +159,7 @@ mod tests {
             interrupted: None,
             agent: None,
             client: None,
+            first_client_call: None,
             is_open: false,
         }
     }
@@ -166,21 +190,33 @@ mod tests {
                 cwd: String::new(),
                 ..listed("20261116-213601-000000", "")
             },
+            SessionSummary {
+                client: some("codex-mcp-client"),
+                first_client_call: serde_json::from_value(json!({
+                    "id": "mcp-1", "tool": "exec_command", "form": "function", "arguments": r#"{"cmd": "cargo test\nx"}"#,
+                }))
+                .unwrap(),
+                ..listed("20261116-213600-000000", "")
+            },
+            SessionSummary { client: some("claude-code"), ..listed("20261116-213559-000000", "") },
         ];
         let plain = |width| {
             anstream::adapter::strip_str(&format_table(&sessions, Some(Path::new("/home/me")), width))
                 .to_string()
         };
         insta::assert_snapshot!(plain(None), @r"
-        SESSION                 BEGAN (UTC)       PROMPTS  CALLS  STATE        DIRECTORY  FIRST PROMPT
+        SESSION                 BEGAN (UTC)       PROMPTS  CALLS  STATE        DIRECTORY  FIRST PROMPT OR CALL
         20261117-080000-abcdef  2026-11-16 21:36        1  1,204  open         ~/project  fix the tests
         20261117-080000-000001  2026-11-16 21:36        1  1,204  ended        ~/project  \u{1b}[2J\u{202e}evil
         20261116-213602-4f9a1c  2026-11-16 21:36        1  1,204  interrupted  /srv  x
         20261116-213601-000000  -                       1  1,204  cut off      -
+        20261116-213600-000000  2026-11-16 21:36        1  1,204  cut off      ~/project  codex-mcp-client: exec_command cargo test
+        20261116-213559-000000  2026-11-16 21:36        1  1,204  cut off      ~/project  claude-code
         ");
         assert_eq!(truncate_start(&"é".repeat(41)), format!("…{}", "é".repeat(40)));
         assert_eq!(truncate_start(&"é".repeat(40)), "é".repeat(40));
         assert!(plain(Some(80)).lines().skip(1).all(|line| line.chars().count() < 80));
-        insta::assert_snapshot!(as_json(&sessions[2]), @r#"{"agent":null,"calls":1204,"client":null,"cwd":"/srv","first_prompt":"x","id":"20261116-213602-4f9a1c","last":"2026-11-16T21:36:09.000Z","path":"/s/20261116-213602-4f9a1c.jsonl","prompts":1,"started":"2026-11-16T21:36:02.123Z","state":"interrupted","why":"ctrl-c"}"#);
+        assert_eq!(as_json(&sessions[4])["first_call"], "exec_command cargo test");
+        insta::assert_snapshot!(as_json(&sessions[2]), @r#"{"agent":null,"calls":1204,"client":null,"cwd":"/srv","first_call":null,"first_prompt":"x","id":"20261116-213602-4f9a1c","last":"2026-11-16T21:36:09.000Z","path":"/s/20261116-213602-4f9a1c.jsonl","prompts":1,"started":"2026-11-16T21:36:02.123Z","state":"interrupted","why":"ctrl-c"}"#);
     }
 }
