@@ -1,10 +1,13 @@
 //! Tests of the record that calls over MCP leave: `log`, `stats`, `diff` and `replay` know them.
 
+use std::process::Command;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use crate::server_process::{McpFixture, result_text, wait_until_runs};
+
+const TERMINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/keep_working/terminal.py");
 
 /// Runs `toolgate` in the fixture, and returns its exit status and output.
 fn toolgate(world: &McpFixture, args: &[&str]) -> (Option<i32>, String) {
@@ -34,7 +37,18 @@ fn calls_of_a_client_are_in_the_log_with_their_changes() {
     let (_, stats) = toolgate(&world, &["stats"]);
     assert!(stats.contains("exec_command"), "{stats}");
     let (_, diff) = toolgate(&world, &["diff"]);
-    assert!(diff.contains("+three"), "{diff}");
+    assert!(
+        diff.starts_with("diff --git") && diff.contains("+three"),
+        "what a program reads is a diff: {diff}"
+    );
+    let mut terminal = Command::new("python3");
+    terminal.args([TERMINAL, "0", env!("CARGO_BIN_EXE_toolgate"), "diff"]).current_dir(world.work.path());
+    terminal.env("HOME", world.home.path()).env("TERM", "xterm").env_remove("TOOLGATE_HOME");
+    terminal.env_remove("XDG_STATE_HOME").env_remove("NO_COLOR");
+    let shown = String::from_utf8(terminal.output().unwrap().stdout).unwrap();
+    let (origin, rest) = shown.split_once('\n').unwrap();
+    assert!(origin.starts_with("\u{1b}[2msession ") && origin.contains(" UTC: calls of test"), "{shown}");
+    assert!(rest.contains("+three"), "{shown}");
     let (status, replayed) = toolgate(&world, &["replay", "last"]);
     assert!(status == Some(0) && replayed.contains("as it was before the session"), "{replayed}");
 }
