@@ -114,7 +114,11 @@ impl ApprovalForm {
 
     /// Returns the elicitation request for the client of this name.
     pub(super) fn request(&self, client: Option<&str>, round: FormRound) -> ClientInput {
-        let answers: Vec<&str> = self.offered.iter().map(|(_, label)| label.as_str()).collect();
+        let mut answers: Vec<&str> = self.offered.iter().map(|(_, label)| label.as_str()).collect();
+        if round == FormRound::Second {
+            // The same key, pressed again, says no. The sort is stable.
+            answers.sort_by_key(|label| *label != NO);
+        }
         let default = match DefaultAnswer::for_client(client, round) {
             DefaultAnswer::Yes => answers.first(),
             DefaultAnswer::No => answers.iter().find(|label| **label == NO),
@@ -212,17 +216,18 @@ mod tests {
     fn enter_alone_says_yes_only_where_it_takes_two() {
         let question = question_for(ApprovalPolicy::OnRequest, &script_intent("rm -rf x"));
         let form = ApprovalForm::for_question(&question);
-        for (client, round, default, ends) in [
-            (Some("claude-code"), FormRound::First, "yes", "rm"),
-            (Some("claude-code"), FormRound::Second, "no", "could read the question."),
-            (Some("codex-mcp-client"), FormRound::First, "no", "rm"),
-            (None, FormRound::First, "no", "rm"),
-            (None, FormRound::Second, "no", "could read the question."),
+        for (client, round, default, first, ends) in [
+            (Some("claude-code"), FormRound::First, "yes", "yes", "rm"),
+            (Some("claude-code"), FormRound::Second, "no", "no", "could read the question."),
+            (Some("codex-mcp-client"), FormRound::First, "no", "yes", "rm"),
+            (None, FormRound::First, "no", "yes", "rm"),
+            (None, FormRound::Second, "no", "no", "could read the question."),
         ] {
             let ClientInput::Form { message, schema } = form.request(client, round) else {
                 panic!("no form")
             };
             assert_eq!(schema["properties"]["answer"]["default"], default, "{client:?} {round:?}");
+            assert_eq!(schema["properties"]["answer"]["enum"][0], first, "{client:?} {round:?}");
             assert!(message.ends_with(ends), "{message}");
         }
     }
