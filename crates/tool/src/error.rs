@@ -41,7 +41,7 @@ pub enum ToolError {
         note: Option<String>,
     },
     /// No person answered the question about the call.
-    #[error("refused, because no person answered the question: {why}")]
+    #[error("refused, because no person answered: {why}")]
     Unanswered {
         /// The reason, and what would help.
         why: String,

@@ -20,16 +20,8 @@ fn a_client_that_shows_forms_is_asked_while_the_call_waits() {
         (form_answer("yes"), true, "done it"),
         (form_answer("no"), false, "denied by the user"),
         // No person reads a question in a few milliseconds.
-        (
-            json!({ "action": "decline" }),
-            false,
-            "no person answered the question: the client declined it before",
-        ),
-        (
-            json!({ "action": "cancel" }),
-            false,
-            "no person answered the question: the client declined it before",
-        ),
+        (json!({ "action": "decline" }), false, "no person answered: the client declined it unseen"),
+        (json!({ "action": "cancel" }), false, "no person answered: the client declined it unseen"),
         (form_answer("maybe"), false, "the client's answer is none of the choices"),
     ] {
         let world = McpFixture::new();

@@ -52,11 +52,11 @@ fn rule_in_short(question: &ApprovalQuestion) -> Option<String> {
 const TRUNCATION_NOTE: &str = "\n\n… there is more of it, so it cannot be allowed here. `toolgate approve` in another terminal shows all of it, \
                     and takes the answer.";
 /// The denial that the model reads after an answer to a truncated form.
-const TOO_LONG: &str = "it is too long for the client's form; the user can run `toolgate approve` in a terminal, which shows all of it, \
-                        before it is tried again";
+const TOO_LONG: &str =
+    "it is too long for the client's form; `toolgate approve` in a terminal shows all of it, then try again";
 /// The denial that the model reads after an answer that is none of the choices.
-const NO_CHOICE: &str = "the client's answer is none of the choices of the form; the user can run `toolgate approve` in a terminal before \
-                         it is tried again";
+const NO_CHOICE: &str = "the client's answer is none of the choices; `toolgate approve` in a terminal lets the user answer, then \
+                         try again";
 
 /// The end of the second form after a yes that came too fast.
 const AGAIN_NOTE: &str =

@@ -18,8 +18,8 @@ use super::pending_questions::{PendingQuestion, PendingQuestions};
 /// Time limit of a question. An unanswered question is refused, so that the next can be asked.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-const NOT_SHOWN: &str = "the client declined it before a person could read it; the user can run `toolgate approve` in a terminal before \
-                         it is tried again";
+const NOT_SHOWN: &str =
+    "the client declined it unseen; `toolgate approve` in a terminal lets the user answer, then try again";
 const NO_ANSWER: &str = "the client gave no answer, and no `toolgate approve` runs any more";
 const TIMEOUT: &str = "no answer came within ten minutes";
 
