@@ -57,7 +57,10 @@ fn session_candidates() -> Vec<CompletionCandidate> {
     let mut candidates = vec![candidate("last", "the newest session")];
     let Ok(directory) = report::resolve_session::sessions_directory() else { return candidates };
     let sessions = journal::list_sessions(&directory, MAX_SESSIONS).unwrap_or_default();
-    candidates.extend(sessions.iter().map(|session| candidate(session.id.as_str(), &session.first_prompt)));
+    let about = |session: &journal::SessionSummary| {
+        candidate(session.id.as_str(), &report::session_list::describe_session(session))
+    };
+    candidates.extend(sessions.iter().map(about));
     candidates
 }
 

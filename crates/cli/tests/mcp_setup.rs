@@ -270,6 +270,36 @@ fn a_setup_is_written_once_and_taken_back_completely() {
 }
 
 #[test]
+fn each_agent_is_set_up_only_where_it_reads_its_settings() {
+    for (agent, project, user) in [
+        ("codex", "user", "user"),
+        ("claude", "project", "user"),
+        ("cursor", "project", "user"),
+        ("vscode", "project", "refused"),
+        ("zed", "user", "user"),
+        ("goose", "user", "user"),
+    ] {
+        for (flags, expected) in [(&[][..], project), (&["--user"], user)] {
+            let fixture = SetupFixture::new();
+            let ran = fixture.run(&[&[agent, "--yes"], flags].concat());
+            let written = fixture.files();
+            let below = |root: &Path| written.iter().all(|(path, _)| path.starts_with(root));
+            match expected {
+                "refused" => {
+                    assert_eq!((ran.code, written.len()), (Some(2), 0), "{agent}");
+                    assert_snapshot!(ran.err, @"
+                    error: `vscode` can be set up for a project only, not for the user
+                    hint: run `toolgate mcp setup vscode` in each project, without --user
+                    ");
+                }
+                "user" => assert!(ran.code == Some(0) && below(fixture.home.path()), "{agent} {flags:?}"),
+                _ => assert!(ran.code == Some(0) && below(fixture.project.path()), "{agent} {flags:?}"),
+            }
+        }
+    }
+}
+
+#[test]
 fn undo_keeps_what_the_agent_wrote_since() {
     let world = SetupFixture::new();
     let config = world.home.path().join(".codex/config.toml");

@@ -127,12 +127,10 @@ impl ToolOrchestrator {
                     permit = wider;
                     granted.extend(requested);
                 }
-                Err(ToolError::Denied { note }) => {
-                    return outcome.map(|output| {
-                        with_grant_note(with_refusal_note(output, &requested, note.as_deref()), &granted)
-                    });
+                Err(refused) => {
+                    let note = refusal_note(&refused, &requested).ok_or(refused)?;
+                    return outcome.map(|output| with_grant_note(prepend_note(output, note), &granted));
                 }
-                Err(other) => return Err(other),
             }
         }
     }
@@ -194,6 +192,7 @@ impl ToolOrchestrator {
             match self.gate.settle(question, &decision) {
                 ReviewOutcome::Allow(permit) => Ok(permit),
                 ReviewOutcome::Denied { note } => Err(ToolError::Denied { note }),
+                ReviewOutcome::Unanswered { why } => Err(ToolError::Unanswered { why }),
                 ReviewOutcome::Stop => {
                     *stopped = Some(Instant::now());
                     Err(ToolError::Stopped)
@@ -246,10 +245,15 @@ fn with_grant_note(output: ToolOutput, granted: &[String]) -> ToolOutput {
     prepend_note(output, text)
 }
 
-/// Prepends a note about the rights that the user refused.
-fn with_refusal_note(output: ToolOutput, requested: &[String], note: Option<&str>) -> ToolOutput {
-    let note = note.map(|note| format!(": {note}")).unwrap_or_default();
-    prepend_note(output, format!("The user was asked to let it {}, and said no{note}.", requested.join(", ")))
+/// Returns a note about the rights that were refused. `None` if the refusal is about more than these rights.
+fn refusal_note(refused: &ToolError, requested: &[String]) -> Option<String> {
+    let asked = format!("The user was asked to let it {}", requested.join(", "));
+    match refused {
+        ToolError::Denied { note: None } => Some(format!("{asked}, and said no.")),
+        ToolError::Denied { note: Some(note) } => Some(format!("{asked}, and said no: {note}.")),
+        ToolError::Unanswered { why } => Some(format!("{asked}, but no person answered: {why}.")),
+        _ => None,
+    }
 }
 
 /// Prepends `note`: after the output it would look like text that the program printed.

@@ -154,6 +154,22 @@ async fn a_no_is_told_with_its_note() {
 }
 
 #[tokio::test]
+async fn an_unanswered_question_is_no_denial_by_the_user() {
+    let away = ScriptedApprover::new(|_| ReviewDecision::Unanswered {
+        why: "the client showed it to no one".into(),
+    });
+    let router = router().with_approver(away);
+    let (text, error) = answer(&router, "rm -rf x").await;
+    assert_snapshot!(text, @"refused, because no person answered: the client showed it to no one");
+    assert_eq!(error, Some(ToolErrorKind::Denied));
+    let (text, _) = answer(&router, "write /out/a").await;
+    assert_snapshot!(text, @"
+    The user was asked to let it change `/out/a`, but no person answered: the client showed it to no one.
+    failed
+    ");
+}
+
+#[tokio::test]
 async fn without_an_approver_a_question_is_refused() {
     let (text, error) = answer(&router(), "rm -rf x").await;
     assert_snapshot!(text, @"forbidden by policy: this needs approval: `rm -rf x` removes files without asking; no approver is available, so it was refused: try a way that needs no approval");

@@ -8,6 +8,7 @@ use private_files::PrivateDir;
 use serde_json::Value;
 
 use crate::chain::MAX_LINE_BYTES;
+use crate::entry::RecordedCall;
 use crate::fault::JournalFault;
 use crate::session_id::SessionId;
 
@@ -45,6 +46,8 @@ pub struct SessionSummary {
     pub agent: Option<String>,
     /// The client program whose calls the session answers, if it has no model of its own.
     pub client: Option<String>,
+    /// The first call of such a client program.
+    pub first_client_call: Option<RecordedCall>,
     /// Set if a process writes to the journal, as far as the kernel tells.
     pub is_open: bool,
 }
@@ -118,6 +121,7 @@ fn summarize_session(directory: &PrivateDir, path: &Path, id: SessionId) -> Sess
         interrupted,
         agent,
         client,
+        first_client_call,
         is_open,
     } = builder;
     SessionSummary {
@@ -133,6 +137,7 @@ fn summarize_session(directory: &PrivateDir, path: &Path, id: SessionId) -> Sess
         interrupted,
         agent,
         client,
+        first_client_call,
         is_open,
     }
 }
@@ -150,6 +155,7 @@ struct SummaryBuilder {
     interrupted: Option<String>,
     agent: Option<String>,
     client: Option<String>,
+    first_client_call: Option<RecordedCall>,
     is_open: bool,
 }
 
@@ -203,7 +209,12 @@ impl SummaryBuilder {
                 self.prompts += 1;
             }
             b"agent" => self.agent = Some(text_member(line, "path")),
-            b"call" => self.calls += 1,
+            b"call" => {
+                if self.client.is_some() && self.first_client_call.is_none() {
+                    self.first_client_call = serde_json::from_slice(line).ok();
+                }
+                self.calls += 1;
+            }
             b"interrupted" => self.interrupted = Some(text_member(line, "why")),
             b"end" => self.ended = Some(text_member(line, "why")),
             _ => {}

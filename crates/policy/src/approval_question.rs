@@ -82,6 +82,11 @@ pub enum ReviewDecision {
         /// A message for the model.
         note: Option<String>,
     },
+    /// Denies this call, because no person answered.
+    Unanswered {
+        /// The reason, and what would help, for the model.
+        why: String,
+    },
     /// Denies this call and stops all running work.
     Abort,
 }
@@ -93,7 +98,7 @@ impl ReviewDecision {
             Self::Approved => "approved",
             Self::ApprovedForSession => "approved_for_session",
             Self::ApprovedWithRule(_) => "approved_with_rule",
-            Self::Denied { .. } => "denied",
+            Self::Denied { .. } | Self::Unanswered { .. } => "denied",
             Self::Abort => "abort",
         }
     }

@@ -43,6 +43,11 @@ pub enum ReviewOutcome {
         /// A message for the model.
         note: Option<String>,
     },
+    /// No person answered.
+    Unanswered {
+        /// The reason, for the model.
+        why: String,
+    },
     /// A person denied the call and stopped all running work.
     Stop,
 }
@@ -258,6 +263,7 @@ impl Gate {
                 self.approvals.approve(&question.keys, &question.grants);
             }
             ReviewDecision::Denied { note } => return ReviewOutcome::Denied { note: note.clone() },
+            ReviewDecision::Unanswered { why } => return ReviewOutcome::Unanswered { why: why.clone() },
             ReviewDecision::Abort => return ReviewOutcome::Stop,
         }
         ReviewOutcome::Allow(question.permit)

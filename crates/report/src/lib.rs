@@ -1,5 +1,6 @@
 //! Reports on recorded sessions: text, HTML page, statistics, replay and OTLP export.
 
+pub mod diff_origin;
 pub mod format_amount;
 pub mod otlp;
 pub mod page;

@@ -1,7 +1,9 @@
 //! The state of a listed session, and the list of sessions as JSON.
 
 use journal::SessionSummary;
+use runtime::ToolCall;
 use serde_json::{Value, json};
+use session::call_title;
 
 /// The state of a session.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,6 +57,27 @@ impl<'a> SessionStatus<'a> {
     }
 }
 
+/// Describes a session by its first prompt. A session whose calls come from a client program has no prompts: it is
+/// described by that program and the first call.
+pub fn describe_session(session: &SessionSummary) -> String {
+    let Some(client) = session.client.as_ref().filter(|_| session.first_prompt.is_empty()) else {
+        return session.first_prompt.clone();
+    };
+    match first_call_title(session) {
+        Some(title) => format!("{client}: {title}"),
+        None => client.clone(),
+    }
+}
+
+fn first_call_title(session: &SessionSummary) -> Option<String> {
+    let call = session.first_client_call.as_ref()?;
+    Some(call_title::title(&ToolCall::function(
+        call.id.as_str(),
+        call.tool.as_str(),
+        call.arguments.as_str(),
+    )))
+}
+
 /// Returns one session as JSON.
 pub fn as_json(session: &SessionSummary) -> Value {
     let state = SessionStatus::from_listed(session);
@@ -62,5 +85,6 @@ pub fn as_json(session: &SessionSummary) -> Value {
         "id": session.id.as_str(), "path": session.path.to_string_lossy(), "started": session.started,
         "last": session.last, "cwd": session.cwd, "prompts": session.prompts, "calls": session.calls,
         "first_prompt": session.first_prompt, "state": state.as_str(), "why": state.why(), "agent": session.agent, "client": session.client,
+        "first_call": first_call_title(session),
     })
 }

@@ -6,7 +6,7 @@ use journal::SessionSummary;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::format_amount;
-use crate::session_list::SessionStatus;
+use crate::session_list::{SessionStatus, describe_session};
 use terminal::{FAINT, NAME};
 
 /// The widest column of directories.
@@ -55,14 +55,13 @@ pub fn format_table(sessions: &[SessionSummary], home: Option<&Path>, width: Opt
 impl TableRow {
     fn head() -> Self {
         let [id, began, prompts, calls, state, directory, about] =
-            ["SESSION", "BEGAN (UTC)", "PROMPTS", "CALLS", "STATE", "DIRECTORY", "FIRST PROMPT"]
+            ["SESSION", "BEGAN (UTC)", "PROMPTS", "CALLS", "STATE", "DIRECTORY", "FIRST PROMPT OR CALL"]
                 .map(str::to_owned);
         Self { id, began, prompts, calls, state, directory, about }
     }
 
     fn from_session(session: &SessionSummary, home: Option<&Path>) -> Self {
         let agent = session.agent.as_ref().map(|agent| format!("[{agent}] ")).unwrap_or_default();
-        let client = session.client.as_ref().map(|client| format!("(calls of {client})")).unwrap_or_default();
         Self {
             id: session.id.as_str().to_owned(),
             began: format_amount::format_minute(&session.started),
@@ -70,7 +69,7 @@ impl TableRow {
             calls: format_amount::format_count(session.calls),
             state: SessionStatus::from_listed(session).as_str().replace('_', " "),
             directory: terminal::to_one_line(&abbreviate_home(&session.cwd, home)),
-            about: terminal::to_one_line(&format!("{agent}{client}{}", session.first_prompt)),
+            about: terminal::to_one_line(&format!("{agent}{}", describe_session(session))),
         }
     }
 }
@@ -152,6 +151,8 @@ fn truncate_end(text: &str, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::session_list::as_json;
 
@@ -169,6 +170,7 @@ mod tests {
             interrupted: None,
             agent: None,
             client: None,
+            first_client_call: None,
             is_open: false,
         }
     }
@@ -199,28 +201,42 @@ mod tests {
                 cwd: String::new(),
                 ..listed("20261116-213601-000000", "")
             },
+            SessionSummary {
+                client: some("codex-mcp-client"),
+                first_client_call: serde_json::from_value(json!({
+                    "id": "mcp-1", "tool": "exec_command", "form": "function", "arguments": r#"{"cmd": "cargo test\nx"}"#,
+                }))
+                .unwrap(),
+                ..listed("20261116-213600-000000", "")
+            },
+            SessionSummary { client: some("claude-code"), ..listed("20261116-213559-000000", "") },
         ];
         let plain = |width| {
             anstream::adapter::strip_str(&format_table(&sessions, Some(Path::new("/home/me")), width))
                 .to_string()
         };
         insta::assert_snapshot!(plain(None), @r"
-        SESSION                 BEGAN (UTC)       PROMPTS  CALLS  STATE        DIRECTORY  FIRST PROMPT
+        SESSION                 BEGAN (UTC)       PROMPTS  CALLS  STATE        DIRECTORY  FIRST PROMPT OR CALL
         20261117-080000-abcdef  2026-11-16 21:36        1  1,204  open         ~/project  fix the tests
         20261117-080000-000001  2026-11-16 21:36        1  1,204  ended        ~/project  \u{1b}[2J\u{202e}evil
         20261116-213602-4f9a1c  2026-11-16 21:36        1  1,204  interrupted  /srv       x
         20261116-213601-000000  -                       1  1,204  cut off      -
+        20261116-213600-000000  2026-11-16 21:36        1  1,204  cut off      ~/project  codex-mcp-client: exec_command cargo test
+        20261116-213559-000000  2026-11-16 21:36        1  1,204  cut off      ~/project  claude-code
         ");
         assert_eq!(truncate_start(&"é".repeat(41), 40), format!("…{}", "é".repeat(39)));
         assert_eq!(truncate_start("/srv/build/agents/42/checkout", 20), "…/agents/42/checkout");
         insta::assert_snapshot!(plain(Some(80)), @r"
-        SESSION                 STATE        DIRECTORY  FIRST PROMPT
+        SESSION                 STATE        DIRECTORY  FIRST PROMPT OR CALL
         20261117-080000-abcdef  open         ~/project  fix the tests
         20261117-080000-000001  ended        ~/project  \u{1b}[2J\u{202e}evil
         20261116-213602-4f9a1c  interrupted  /srv       x
         20261116-213601-000000  cut off      -
+        20261116-213600-000000  cut off      ~/project  codex-mcp-client: exec_command…
+        20261116-213559-000000  cut off      ~/project  claude-code
         ");
-        insta::assert_snapshot!(as_json(&sessions[2]), @r#"{"agent":null,"calls":1204,"client":null,"cwd":"/srv","first_prompt":"x","id":"20261116-213602-4f9a1c","last":"2026-11-16T21:36:09.000Z","path":"/s/20261116-213602-4f9a1c.jsonl","prompts":1,"started":"2026-11-16T21:36:02.123Z","state":"interrupted","why":"ctrl-c"}"#);
+        assert_eq!(as_json(&sessions[4])["first_call"], "exec_command cargo test");
+        insta::assert_snapshot!(as_json(&sessions[2]), @r#"{"agent":null,"calls":1204,"client":null,"cwd":"/srv","first_call":null,"first_prompt":"x","id":"20261116-213602-4f9a1c","last":"2026-11-16T21:36:09.000Z","path":"/s/20261116-213602-4f9a1c.jsonl","prompts":1,"started":"2026-11-16T21:36:02.123Z","state":"interrupted","why":"ctrl-c"}"#);
     }
 
     #[test]
@@ -247,7 +263,7 @@ mod tests {
         }
         let table = format_table(&sessions, Some(Path::new("/home/me")), Some(80));
         insta::assert_snapshot!(anstream::adapter::strip_str(&table).to_string(), @"
-        SESSION                 STATE    DIRECTORY               FIRST PROMPT
+        SESSION                 STATE    DIRECTORY               FIRST PROMPT OR CALL
         20261117-080000-abcdef  open     …/一/二/三              日本語のテストを直し…
         20261116-213602-4f9a1c  cut off  …/with/a/long/path      fix the failing test…
         ");

@@ -132,7 +132,7 @@ impl CommandSandbox {
             // The caller chose the command, so its approval is implied.
             Verdict::Ask(question) => match self.gate.settle(*question, &ReviewDecision::Approved) {
                 ReviewOutcome::Allow(permit) => Ok(permit),
-                ReviewOutcome::Denied { .. } | ReviewOutcome::Stop => {
+                ReviewOutcome::Denied { .. } | ReviewOutcome::Unanswered { .. } | ReviewOutcome::Stop => {
                     Err(Denial::NotStatedRun { argv: line.argv() })
                 }
             },

@@ -44,7 +44,7 @@ impl InternalCommand<'_> {
             // The user did not request this command, and its words are our own, so it is not asked about.
             Verdict::Ask(question) => match gate.settle(*question, &ReviewDecision::Approved) {
                 ReviewOutcome::Allow(permit) => permit,
-                ReviewOutcome::Denied { .. } | ReviewOutcome::Stop => {
+                ReviewOutcome::Denied { .. } | ReviewOutcome::Unanswered { .. } | ReviewOutcome::Stop => {
                     return Err("it may not be run".to_owned());
                 }
             },

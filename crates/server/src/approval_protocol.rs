@@ -28,6 +28,9 @@ pub enum ToTerminal {
         rule: Option<String>,
         /// Valid answers.
         choices: Vec<ApprovalChoice>,
+        /// The client that keeps its form open after an answer at the terminal.
+        #[serde(default)]
+        form_keeper: Option<String>,
     },
     /// The question needs no answer any more.
     Settled {

@@ -18,6 +18,7 @@ mod open_journal;
 mod project_instructions;
 pub mod prune;
 mod read_input;
+mod sandbox_sentence;
 mod spill_store;
 pub mod subagents;
 pub mod turn_diff_store;

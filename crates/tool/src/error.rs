@@ -40,6 +40,12 @@ pub enum ToolError {
         /// The user's comment.
         note: Option<String>,
     },
+    /// No person answered the question about the call.
+    #[error("refused, because no person answered: {why}")]
+    Unanswered {
+        /// The reason, and what would help.
+        why: String,
+    },
     /// The attempt was stopped by the sandbox or by confined file access.
     #[error("blocked by the sandbox: {0}")]
     Blocked(#[source] Denial),
@@ -140,6 +146,7 @@ impl ToolError {
             | Self::UnknownServer { .. }
             | Self::BadArguments(_)
             | Self::Denied { .. }
+            | Self::Unanswered { .. }
             | Self::TimedOut { .. }
             | Self::Cancelled { .. }
             | Self::Stopped
@@ -155,7 +162,7 @@ impl ToolError {
             Self::UnknownTool { .. } | Self::UnknownServer { .. } => ToolErrorKind::UnknownTool,
             Self::BadArguments(_) => ToolErrorKind::BadArguments,
             Self::Forbidden(_) => ToolErrorKind::Forbidden,
-            Self::Denied { .. } => ToolErrorKind::Denied,
+            Self::Denied { .. } | Self::Unanswered { .. } => ToolErrorKind::Denied,
             Self::Blocked(_) => ToolErrorKind::Blocked,
             Self::TimedOut { .. } => ToolErrorKind::TimedOut,
             Self::Cancelled { .. } => ToolErrorKind::Cancelled,
@@ -176,7 +183,7 @@ pub enum ToolErrorKind {
     BadArguments,
     /// The policy forbids the call.
     Forbidden,
-    /// The user said no.
+    /// The user said no, or no person answered.
     Denied,
     /// The sandbox blocked the attempt.
     Blocked,

@@ -63,6 +63,7 @@ fn errors() -> Vec<ToolError> {
         ToolError::UnknownServer { server: "git".to_owned(), known: Vec::new() },
         ToolError::Denied { note: Some("not on a Friday".to_owned()) },
         ToolError::Denied { note: None },
+        ToolError::Unanswered { why: "no answer came in time".to_owned() },
         ToolError::TimedOut { after: Duration::from_secs(30) },
         ToolError::Cancelled { after: Duration::from_millis(1500), cause: CancelCause::User },
         ToolError::Stopped,

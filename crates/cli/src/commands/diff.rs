@@ -1,5 +1,7 @@
 //! `toolgate diff`: shows the changes of the last turn in a directory.
 
+use std::io::IsTerminal;
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -7,7 +9,9 @@ use serde_json::json;
 use crate::args::DiffArgs;
 use config::OperationFault;
 use config::UserDirs;
+use report::{diff_origin, resolve_session};
 use session::turn_diff_store;
+use terminal::FAINT;
 
 pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, OperationFault> {
     let directory = args.cwd.clone().unwrap_or_else(|| ".".into());
@@ -25,8 +29,23 @@ pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, OperationFault> {
         Some(diff) if diff.is_empty() => {
             terminal::print_hint("the last turn in this directory changed nothing");
         }
-        Some(diff) => terminal::print_diff(&diff)?,
+        Some(diff) => {
+            // For a person only: what a program reads stays a diff.
+            if std::io::stdout().is_terminal()
+                && let Some(origin) = find_origin(&directory, &diff)
+            {
+                let origin = terminal::to_one_line(&origin);
+                terminal::print_styled(&format!("{FAINT}{origin}{FAINT:#}\n"))?;
+            }
+            terminal::print_diff(&diff)?;
+        }
         None => terminal::print_hint("no turn has changed anything in this directory yet"),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Describes the session that made the changes. It is only an addition: a fault leaves it out.
+fn find_origin(directory: &Path, diff: &str) -> Option<String> {
+    let sessions = resolve_session::sessions_directory().ok()?;
+    diff_origin::describe_origin(&sessions, directory, diff).ok()?
 }

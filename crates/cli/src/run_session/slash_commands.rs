@@ -13,6 +13,7 @@ use super::{PrintedOutput, SessionView, allow_command};
 use config::flags::WorkspaceArgs;
 use config::{OperationFault, UserDirs};
 use report::replay::{describe_undoing, reverse_diff, split_undoable};
+use report::session_list::describe_session;
 use session::choose_model::reasoning_mode;
 use session::compose::compose_in_dirs;
 use session::turn_diff_store;
@@ -205,7 +206,7 @@ impl SlashCommands<'_> {
             .map_err(|fault| OperationFault::failed(fault.to_string()))?
             .unwrap_or_default();
         for session in listed {
-            let about: String = session.first_prompt.chars().take(60).collect();
+            let about: String = describe_session(&session).chars().take(60).collect();
             terminal::print_text(&format!("{}  {} calls  {about}", session.id, session.calls))?;
         }
         terminal::print_hint("`toolgate run --resume ID` goes on with one");

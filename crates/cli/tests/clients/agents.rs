@@ -158,7 +158,11 @@ fn codex_uses_our_tools_and_not_its_own() {
     for own in ["shell", "exec_command", "apply_patch"] {
         assert!(!tools.contains(&own), "{tools:?}");
     }
-    assert!(world.recorded_sessions().contains("calls of codex"), "{}", world.recorded_sessions());
+    assert!(
+        world.recorded_sessions().contains("codex-mcp-client: exec_command"),
+        "{}",
+        world.recorded_sessions()
+    );
 }
 
 #[test]
@@ -196,5 +200,5 @@ fn claude_code_uses_our_tools_and_not_its_own() {
     assert!(answer.contains("Process exited with code 0\\nOriginal token count"), "{answer}");
     assert!(answer.contains("made.txt"), "{answer}");
     assert!(world.project().join("made.txt").exists() && !world.project().join("own.txt").exists());
-    assert!(world.recorded_sessions().contains("calls of claude-code"), "{}", world.recorded_sessions());
+    assert!(world.recorded_sessions().contains("claude-code: exec_command"), "{}", world.recorded_sessions());
 }

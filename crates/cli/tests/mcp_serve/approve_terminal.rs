@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::server_process::{McpFixture, McpServerProcess, PATIENCE, file_mode, result_text};
+use crate::server_process::{McpFixture, McpServerProcess, PATIENCE, file_mode, result_text, stateless_meta};
 
 const TERMINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/keep_working/terminal.py");
 const ASKS: &str = "Answer (y s n e q): ";
@@ -145,9 +145,10 @@ fn first_answer_wins() {
     let form = server.next_message();
     let question = hear(&mut lines).unwrap();
     assert_eq!((&form["method"], &question["type"]), (&json!("elicitation/create"), &json!("question")));
-    server.answer(&form, &json!({ "action": "accept", "content": { "answer": "yes" } }));
-    assert!(result_text(&server.next_message()["result"]).contains("done it"));
+    let yes = json!({ "action": "accept", "content": { "answer": "yes" } });
+    assert!(result_text(&server.answer_form(&form, &yes)["result"]).contains("done it"));
     assert_eq!(hear(&mut lines).unwrap(), json!({ "type": "settled", "id": question["id"] }));
+    assert_eq!(question["form_keeper"], Value::Null, "this era withdraws a form");
     // The terminal answers first: the client's later answer has no effect.
     let id = server.request("tools/call", &call());
     let form = server.next_message();
@@ -161,6 +162,26 @@ fn first_answer_wins() {
     server.answer(&form, &json!({ "action": "accept", "content": { "answer": "yes" } }));
     let said = std::iter::repeat_with(|| server.next_message()).find(|said| said["id"] == id).unwrap();
     assert!(result_text(&said["result"]).contains("from the terminal"), "{said}");
+}
+
+#[test]
+fn a_terminal_says_that_a_form_stays_open_which_cannot_be_withdrawn() {
+    let world = McpFixture::new();
+    let mut server = world.serve(&[]);
+    let mut params = call();
+    params["_meta"] = stateless_meta(&json!({ "elicitation": {} }));
+    let asked = server.ask("tools/call", &params)["result"].clone();
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    // The terminal ends with Ctrl-C, after it has said so.
+    let talk = [(ASKS, "n"), ("the form in test stays open", "\\x03")];
+    let mut terminal = ApproveTerminal::start(&world, &talk);
+    assert_eq!(terminal.0.wait().unwrap().code(), Some(130));
+    let name = asked["inputRequests"].as_object().unwrap().keys().next().unwrap();
+    let yes = json!({ "action": "accept", "content": { "answer": "yes" } });
+    params["requestState"] = asked["requestState"].clone();
+    params["inputResponses"] = json!({ name.as_str(): yes });
+    let late = server.ask("tools/call", &params)["result"].clone();
+    assert_eq!(result_text(&late), "denied by the user", "{late}");
 }
 
 #[test]

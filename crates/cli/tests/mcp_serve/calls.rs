@@ -187,3 +187,37 @@ fn a_client_chooses_where_to_work_below_what_it_may() {
         assert_eq!(err.contains("may not choose"), !found, "{err}");
     }
 }
+
+#[test]
+fn the_instructions_say_what_commands_may_do() {
+    for (flags, says) in [
+        (
+            &["--sandbox", "read-only", "--network", "off"][..],
+            "change them only after an approval; network: none.",
+        ),
+        (
+            &["--sandbox", "workspace-write"],
+            "commands may change files in the workspace; network: their own loopback.",
+        ),
+        (&["--sandbox", "workspace-write", "--network", "on"], "network: every host."),
+    ] {
+        let world = McpFixture::new();
+        let mut server = world.serve(flags);
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } });
+        let hello = server.ask("initialize", &params);
+        let instructions = hello["result"]["instructions"].as_str().unwrap();
+        assert!(instructions.ends_with(says), "{instructions}");
+    }
+}
+
+#[test]
+fn the_last_line_of_a_failed_command_is_the_reason() {
+    let world = McpFixture::new();
+    let mut server = world.serve_initialized(&["--sandbox", "workspace-write"], &json!({}));
+    let failed = server.call("exec_command", &json!({ "cmd": "echo first; touch /etc/of-toolgate" }));
+    assert_eq!(failed["isError"], true, "{failed}");
+    let text = result_text(&failed);
+    let last = text.lines().last().unwrap();
+    assert!(last.contains("efused by the sandbox") && last.contains("`/etc/of-toolgate`"), "{text}");
+    assert_eq!(text.matches("efused by the sandbox").count(), 1, "{text}");
+}

@@ -20,9 +20,9 @@ fn a_client_that_shows_forms_is_asked_while_the_call_waits() {
         (form_answer("yes"), true, "done it"),
         (form_answer("no"), false, "denied by the user"),
         // No person reads a question in a few milliseconds.
-        (json!({ "action": "decline" }), false, "declined before anyone could read the question"),
-        (json!({ "action": "cancel" }), false, "declined before anyone could read the question"),
-        (form_answer("maybe"), false, "not answered in a way that makes sense, so it was refused"),
+        (json!({ "action": "decline" }), false, "no person answered: the client declined it unseen"),
+        (json!({ "action": "cancel" }), false, "no person answered: the client declined it unseen"),
+        (form_answer("maybe"), false, "the client's answer is none of the choices"),
     ] {
         let world = McpFixture::new();
         let mut server = world.serve_initialized(&[], &json!({ "elicitation": {} }));
@@ -30,11 +30,10 @@ fn a_client_that_shows_forms_is_asked_while_the_call_waits() {
         let asked = server.next_message();
         assert_eq!(asked["method"], "elicitation/create", "{asked}");
         let message = asked["params"]["message"].as_str().unwrap();
-        assert!(message.contains("may shell_command do this?") && message.contains(DANGEROUS), "{message}");
+        assert!(message.starts_with(&format!("Toolgate asks: run `{DANGEROUS}`?")), "{message}");
         let fields = asked["params"]["requestedSchema"]["properties"].as_object().unwrap();
         assert_eq!(fields.keys().collect::<Vec<_>>(), ["answer"], "one field, so one key answers");
-        server.answer(&asked, &answer.clone());
-        let result = server.next_message();
+        let result = server.answer_form(&asked, &answer);
         assert_eq!((&result["id"], result["result"]["isError"] == false), (&json!(id), runs), "{answer}");
         assert!(result_text(&result["result"]).contains(says), "{answer}: {result}");
     }
@@ -68,8 +67,8 @@ fn session_approval_is_asked_once() {
     let mut server = world.serve_initialized(&[], &json!({ "elicitation": { "form": {} } }));
     server.request("tools/call", &call());
     let asked = server.next_message();
-    server.answer(&asked, &form_answer("yes for exactly this until the server ends"));
-    assert!(result_text(&server.next_message()["result"]).contains("done it"));
+    let yes = form_answer("yes for exactly this until the server ends");
+    assert!(result_text(&server.answer_form(&asked, &yes)["result"]).contains("done it"));
     assert!(result_text(&server.ask("tools/call", &call())["result"]).contains("done it"));
 }
 
@@ -118,9 +117,15 @@ fn stateless_client_retries_with_the_answer() {
         assert_eq!(again["resultType"], "input_required", "{again}");
         let used = call_stateless(&mut server, &forms, &[state]);
         assert_eq!(used["error"]["code"], -32602, "{used}");
-        let answers = ("inputResponses", json!({ name: form_answer(answer) }));
-        let done =
-            call_stateless(&mut server, &forms, &[("requestState", again["requestState"].clone()), answers]);
+        let answers = |name: &str| ("inputResponses", json!({ name: form_answer(answer) }));
+        let state = |asked: &Value| ("requestState", asked["requestState"].clone());
+        let mut done = call_stateless(&mut server, &forms, &[state(&again), answers(name)]);
+        if runs {
+            // No person says yes so fast: it is asked again, as a new question.
+            let asked = done["result"].clone();
+            let name = asked["inputRequests"].as_object().unwrap().keys().next().unwrap();
+            done = call_stateless(&mut server, &forms, &[state(&asked), answers(name)]);
+        }
         assert_eq!(done["result"]["isError"], !runs, "{done}");
         assert_eq!(done["result"]["resultType"], "complete");
         assert_eq!(result_text(&done["result"]).contains("done it"), runs, "{done}");

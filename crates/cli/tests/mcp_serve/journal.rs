@@ -1,8 +1,13 @@
 //! Tests of the record that calls over MCP leave: `log`, `stats`, `diff` and `replay` know them.
 
-use serde_json::json;
+use std::process::Command;
+use std::time::Instant;
 
-use crate::server_process::{McpFixture, result_text};
+use serde_json::{Value, json};
+
+use crate::server_process::{McpFixture, result_text, wait_until_runs};
+
+const TERMINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/keep_working/terminal.py");
 
 /// Runs `toolgate` in the fixture, and returns its exit status and output.
 fn toolgate(world: &McpFixture, args: &[&str]) -> (Option<i32>, String) {
@@ -23,7 +28,7 @@ fn calls_of_a_client_are_in_the_log_with_their_changes() {
     assert_eq!(server.disconnect().0, Some(0));
 
     let (_, sessions) = toolgate(&world, &["log"]);
-    assert!(sessions.contains("(calls of test)") && sessions.contains("ended"), "{sessions}");
+    assert!(sessions.contains("test: read_file a.txt") && sessions.contains("ended"), "{sessions}");
     let (_, log) = toolgate(&world, &["log", "last"]);
     for part in ["calls of test", "read_file", "echo three >> a.txt", "rm -rf x", "+three"] {
         assert!(log.contains(part), "{part}: {log}");
@@ -32,7 +37,18 @@ fn calls_of_a_client_are_in_the_log_with_their_changes() {
     let (_, stats) = toolgate(&world, &["stats"]);
     assert!(stats.contains("exec_command"), "{stats}");
     let (_, diff) = toolgate(&world, &["diff"]);
-    assert!(diff.contains("+three"), "{diff}");
+    assert!(
+        diff.starts_with("diff --git") && diff.contains("+three"),
+        "what a program reads is a diff: {diff}"
+    );
+    let mut terminal = Command::new("python3");
+    terminal.args([TERMINAL, "0", env!("CARGO_BIN_EXE_toolgate"), "diff"]).current_dir(world.work.path());
+    terminal.env("HOME", world.home.path()).env("TERM", "xterm").env_remove("TOOLGATE_HOME");
+    terminal.env_remove("XDG_STATE_HOME").env_remove("NO_COLOR");
+    let shown = String::from_utf8(terminal.output().unwrap().stdout).unwrap();
+    let (origin, rest) = shown.split_once('\n').unwrap();
+    assert!(origin.starts_with("\u{1b}[2msession ") && origin.contains(" UTC: calls of test"), "{shown}");
+    assert!(rest.contains("+three"), "{shown}");
     let (status, replayed) = toolgate(&world, &["replay", "last"]);
     assert!(status == Some(0) && replayed.contains("as it was before the session"), "{replayed}");
 }
@@ -57,4 +73,37 @@ fn a_call_that_cannot_be_recorded_is_not_made() {
     let refused = server.call("exec_command", &json!({ "cmd": "touch made" }));
     assert!(refused["isError"] == true && !world.work.path().join("made").exists(), "{refused}");
     assert!(result_text(&refused).contains("the journal cannot be written"), "{refused}");
+}
+
+#[test]
+fn a_call_that_the_client_stopped_has_its_true_duration() {
+    let world = McpFixture::new();
+    let mut server = world.serve_initialized(&["--sandbox", "workspace-write"], &json!({}));
+    let marker = format!("33{}", std::process::id());
+    let id = server.request(
+        "tools/call",
+        &json!({
+            "name": "exec_command",
+            "arguments": { "cmd": format!("echo begun; sleep {marker}"), "yield_time_ms": 30000 },
+            "_meta": { "progressToken": "how far" },
+        }),
+    );
+    assert_eq!(server.next_message()["params"]["message"], "begun\n");
+    let begun = Instant::now();
+    wait_until_runs(&marker, true);
+    let ran = begun.elapsed();
+    server.send(
+        &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }),
+    );
+    wait_until_runs(&marker, false);
+    assert_eq!(server.disconnect().0, Some(0));
+    let (_, lines) = toolgate(&world, &["log", "last", "--json"]);
+    let entries = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let answers: Vec<Value> = entries.filter(|entry| entry["kind"] == "answered").collect();
+    let [answer] = answers.as_slice() else { panic!("{lines}") };
+    assert_eq!((&answer["text"], &answer["error"]), (&json!("stopped by the client"), &json!("cancelled")));
+    let took = u128::from(answer["took_ms"].as_u64().unwrap());
+    assert!(took > 0 && took >= ran.as_millis(), "{answer}");
+    let (_, log) = toolgate(&world, &["log", "last"]);
+    assert!(log.contains("stopped by the client"), "{log}");
 }

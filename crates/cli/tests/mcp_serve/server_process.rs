@@ -159,6 +159,22 @@ impl McpServerProcess {
         self.send(&reply);
     }
 
+    /// Answers the form `asked`, and once more if the server asks again because no person answers so fast. Returns the
+    /// next message.
+    pub(crate) fn answer_form(&mut self, asked: &Value, answer: &Value) -> Value {
+        self.answer(asked, answer);
+        let next = self.next_message();
+        if next["method"] != "elicitation/create" {
+            return next;
+        }
+        assert!(answer["content"]["answer"].as_str().unwrap().starts_with("yes"), "a no is not asked again");
+        let params = &next["params"];
+        assert!(params["message"].as_str().unwrap().contains("This is asked again"), "{next}");
+        assert_eq!(params["requestedSchema"]["properties"]["answer"]["default"], "no");
+        self.answer(&next, answer);
+        self.next_message()
+    }
+
     /// Disconnects, and returns the exit status and stderr.
     pub(crate) fn disconnect(mut self) -> (Option<i32>, String) {
         drop(self.input.take());

@@ -65,6 +65,7 @@ fn calling_client(context: &RequestContext<RoleServer>) -> CallingClient {
         supports_forms: context
             .client_capabilities()
             .is_some_and(|capabilities| client_requests::supports_forms(&capabilities)),
+        keeps_forms: ProtocolEra::from_context(context) == ProtocolEra::Stateless,
         wants_progress: context.meta.get_progress_token().is_some(),
     }
 }

@@ -96,6 +96,8 @@ pub struct CallingClient {
     pub name: Option<String>,
     /// Its user can be asked with a form.
     pub supports_forms: bool,
+    /// A form that it shows stays until its user closes it: the stateless era cannot cancel a request for input.
+    pub keeps_forms: bool,
     /// It wants progress updates.
     pub wants_progress: bool,
 }

@@ -148,7 +148,9 @@ pub(crate) fn user_program_permit(line: &CommandLine, cwd: &Path) -> Result<Perm
         Verdict::Forbid(denial) => Err(denial.to_string()),
         Verdict::Ask(question) => match gate.settle(*question, &ReviewDecision::Approved) {
             ReviewOutcome::Allow(permit) => Ok(permit),
-            ReviewOutcome::Denied { .. } | ReviewOutcome::Stop => Err("it may not be run".to_owned()),
+            ReviewOutcome::Denied { .. } | ReviewOutcome::Unanswered { .. } | ReviewOutcome::Stop => {
+                Err("it may not be run".to_owned())
+            }
         },
     }
 }

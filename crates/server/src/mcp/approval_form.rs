@@ -4,6 +4,7 @@ use ::mcp::serve::ClientInput;
 use runtime::{ApprovalQuestion, ReviewDecision};
 use serde_json::{Value, json};
 
+use super::form_timing::{FormAnswer, FormRound};
 use session::approval::{ApprovalAnswer, ApprovalChoice, approval_choices, render_plain};
 
 /// Line width of the question's text.
@@ -22,13 +23,16 @@ const FORM_ORDER: [ApprovalChoice; 5] = [
     ApprovalChoice::Always,
 ];
 
+/// The label of a no.
+const NO: &str = "no";
+
 /// Returns the label of a choice. All client revisions can show a list of plain strings.
 fn choice_label(choice: ApprovalChoice, question: &ApprovalQuestion) -> Option<String> {
     Some(match choice {
         ApprovalChoice::Once => "yes".to_owned(),
         ApprovalChoice::Session => "yes for exactly this until the server ends".to_owned(),
         ApprovalChoice::Always => format!("always: save the rule {}", rule_in_short(question)?),
-        ApprovalChoice::No => "no".to_owned(),
+        ApprovalChoice::No => NO.to_owned(),
         ApprovalChoice::Note => return None,
         ApprovalChoice::Stop => "no, and the model should wait".to_owned(),
     })
@@ -48,8 +52,35 @@ fn rule_in_short(question: &ApprovalQuestion) -> Option<String> {
 const TRUNCATION_NOTE: &str = "\n\n… there is more of it, so it cannot be allowed here. `toolgate approve` in another terminal shows all of it, \
                     and takes the answer.";
 /// The denial that the model reads after an answer to a truncated form.
-const TOO_LONG: &str = "the question is too long for the client's form; the user can run `toolgate approve` in a terminal, which shows all of \
-                        it, before it is tried again";
+const TOO_LONG: &str =
+    "it is too long for the client's form; `toolgate approve` in a terminal shows all of it, then try again";
+/// The denial that the model reads after an answer that is none of the choices.
+const NO_CHOICE: &str = "the client's answer is none of the choices; `toolgate approve` in a terminal lets the user answer, then \
+                         try again";
+
+/// The end of the second form after a yes that came too fast.
+const AGAIN_NOTE: &str =
+    "\n\nThis is asked again: the first answer came before anyone could read the question.";
+
+/// Clients whose forms take two keys to send. In the form of any other client, the Enter key alone sends the default.
+const TWO_KEY_CLIENTS: &[&str] = &["claude-code"];
+
+/// The answer that the Enter key gives in a form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DefaultAnswer {
+    Yes,
+    /// A person who types something else when the form opens ends the line with Enter.
+    No,
+}
+
+impl DefaultAnswer {
+    pub(super) fn for_client(name: Option<&str>, round: FormRound) -> Self {
+        match round {
+            FormRound::First if name.is_some_and(|name| TWO_KEY_CLIENTS.contains(&name)) => Self::Yes,
+            FormRound::First | FormRound::Second => Self::No,
+        }
+    }
+}
 
 /// An approval form for a client.
 pub(super) struct ApprovalForm {
@@ -81,28 +112,43 @@ impl ApprovalForm {
         Self { message, offered, is_truncated }
     }
 
-    /// Returns the elicitation request for the client.
-    pub(super) fn request(&self) -> ClientInput {
-        let answers: Vec<&str> = self.offered.iter().map(|(_, label)| label.as_str()).collect();
-        // With a default, a yes takes the Enter key alone: twice in Claude Code, once in Codex.
+    /// Returns the elicitation request for the client of this name.
+    pub(super) fn request(&self, client: Option<&str>, round: FormRound) -> ClientInput {
+        let mut answers: Vec<&str> = self.offered.iter().map(|(_, label)| label.as_str()).collect();
+        if round == FormRound::Second {
+            // The same key, pressed again, says no. The sort is stable.
+            answers.sort_by_key(|label| *label != NO);
+        }
+        let default = match DefaultAnswer::for_client(client, round) {
+            DefaultAnswer::Yes => answers.first(),
+            DefaultAnswer::No => answers.iter().find(|label| **label == NO),
+        };
         let schema = json!({
             "type": "object",
             "properties": {
-                "answer": { "type": "string", "title": "May it?", "enum": answers, "default": answers[0] },
+                "answer": { "type": "string", "title": "May it?", "enum": answers, "default": default },
             },
             "required": ["answer"],
         });
-        ClientInput::Form { message: self.message.clone(), schema }
+        let again = match round {
+            FormRound::First => "",
+            FormRound::Second => AGAIN_NOTE,
+        };
+        ClientInput::Form { message: format!("{}{again}", self.message), schema }
     }
 
-    /// Returns true if the client declined or cancelled the form.
-    pub(super) fn is_declined(response: &Value) -> bool {
-        matches!(response["action"].as_str(), Some("decline" | "cancel"))
+    /// Returns the kind of the client's answer, and the decision that it means.
+    pub(super) fn read(&self, question: &ApprovalQuestion, response: &Value) -> (FormAnswer, ReviewDecision) {
+        let decision = self.decision(question, response);
+        match response["action"].as_str() {
+            Some("decline" | "cancel") => (FormAnswer::Declined, decision),
+            Some(_) | None => (FormAnswer::from_decision(&decision), decision),
+        }
     }
 
     /// Converts the client's answer into a decision. Anything but a valid, offered yes is a denial.
-    pub(super) fn decision(&self, question: &ApprovalQuestion, response: &Value) -> ReviewDecision {
-        let no = |why: &str| ApprovalAnswer::No { note: Some(why.to_owned()) };
+    fn decision(&self, question: &ApprovalQuestion, response: &Value) -> ReviewDecision {
+        let unanswered = |why: &str| ReviewDecision::Unanswered { why: why.to_owned() };
         let answer = response["content"]["answer"].as_str().unwrap_or_default();
         let meant = self.offered.iter().find(|(_, label)| label == answer).map(|(choice, _)| *choice);
         let said = match (response["action"].as_str(), meant) {
@@ -110,12 +156,14 @@ impl ApprovalForm {
             (Some("accept"), Some(ApprovalChoice::Session)) => ApprovalAnswer::Session,
             (Some("accept"), Some(ApprovalChoice::Always)) => ApprovalAnswer::Always,
             (Some("accept"), Some(ApprovalChoice::Stop)) => ApprovalAnswer::Stop,
-            _ if self.is_truncated => no(TOO_LONG),
+            _ if self.is_truncated => return unanswered(TOO_LONG),
             (Some("accept"), Some(ApprovalChoice::No | ApprovalChoice::Note)) | (Some("decline"), _) => {
                 ApprovalAnswer::No { note: None }
             }
-            (Some("cancel"), _) => no("the question was put away without an answer"),
-            _ => no("the client's form was not answered in a way that makes sense, so it was refused"),
+            (Some("cancel"), _) => {
+                ApprovalAnswer::No { note: Some("the question was closed without an answer".to_owned()) }
+            }
+            _ => return unanswered(NO_CHOICE),
         };
         said.into_decision(question.proposal.as_ref().map(|proposal| &proposal.rule))
     }
@@ -165,13 +213,35 @@ mod tests {
     }
 
     #[test]
+    fn enter_alone_says_yes_only_where_it_takes_two() {
+        let question = question_for(ApprovalPolicy::OnRequest, &script_intent("rm -rf x"));
+        let form = ApprovalForm::for_question(&question);
+        for (client, round, default, first, ends) in [
+            (Some("claude-code"), FormRound::First, "yes", "yes", "rm"),
+            (Some("claude-code"), FormRound::Second, "no", "no", "could read the question."),
+            (Some("codex-mcp-client"), FormRound::First, "no", "yes", "rm"),
+            (None, FormRound::First, "no", "yes", "rm"),
+            (None, FormRound::Second, "no", "no", "could read the question."),
+        ] {
+            let ClientInput::Form { message, schema } = form.request(client, round) else {
+                panic!("no form")
+            };
+            assert_eq!(schema["properties"]["answer"]["default"], default, "{client:?} {round:?}");
+            assert_eq!(schema["properties"]["answer"]["enum"][0], first, "{client:?} {round:?}");
+            assert!(message.ends_with(ends), "{message}");
+        }
+    }
+
+    #[test]
     fn a_form_shows_what_a_terminal_shows() {
         let question = question_for(ApprovalPolicy::Untrusted, &script_intent("cargo test"));
-        let ClientInput::Form { message, schema } = ApprovalForm::for_question(&question).request() else {
+        let ClientInput::Form { message, schema } =
+            ApprovalForm::for_question(&question).request(None, FormRound::First)
+        else {
             panic!("no form")
         };
         insta::assert_snapshot!(message, @r#"
-        Toolgate asks: may shell_command do this?
+        Toolgate asks: run `cargo test`?
         It would run this in `/w` by `/bin/bash -lc`:
           │ cargo test
 
@@ -195,6 +265,43 @@ mod tests {
     }
 
     #[test]
+    fn the_first_lines_of_a_form_show_a_command_of_one_line() {
+        let first_lines = |script: &str| {
+            let why = Some("It builds.".to_owned());
+            let intent = script_intent(script).with_escalation(Escalation::Required, why);
+            let question = question_for(ApprovalPolicy::OnRequest, &intent);
+            let ClientInput::Form { message, .. } =
+                ApprovalForm::for_question(&question).request(None, FormRound::First)
+            else {
+                panic!("no form")
+            };
+            message.lines().take(3).collect::<Vec<_>>().join("\n")
+        };
+        insta::assert_snapshot!(first_lines("rm -rf build"), @"
+        Toolgate asks: run `rm -rf build`?
+          yes gives run without the sandbox
+        It would run this in `/w` by `/bin/bash -lc`:
+        ");
+        insta::assert_snapshot!(first_lines("cargo build --release --package server --target-dir /tmp/out"), @"
+        Toolgate asks: may shell_command run this?
+          │ cargo build --release --package server --target-dir /tmp/out
+          yes gives run without the sandbox
+        ");
+        insta::assert_snapshot!(first_lines(&format!("rm -rf {}", "directory/".repeat(9))), @"
+        Toolgate asks: may shell_command do this?
+          yes gives run without the sandbox
+        It would run this in `/w` by `/bin/bash -lc`:
+        ");
+        insta::assert_snapshot!(first_lines("rm -rf a\nrm -rf b"), @"
+        Toolgate asks: may shell_command do this?
+          yes gives run without the sandbox
+        It would run this in `/w` by `/bin/bash -lc`:
+        ");
+        let title = first_lines(&format!("rm {}", "x".repeat(35))).lines().next().unwrap().chars().count();
+        assert_eq!(title, 60, "no title is longer");
+    }
+
+    #[test]
     fn a_form_that_had_to_be_cut_takes_no_yes() {
         let long = format!("rm -rf build\n{}touch payload\n", "echo an ordinary step\n".repeat(400));
         let why = Some("It builds.".to_owned());
@@ -203,7 +310,9 @@ mod tests {
             &script_intent(&long).with_escalation(Escalation::Required, why),
         );
         let form = ApprovalForm::for_question(&question);
-        let ClientInput::Form { message, schema } = form.request() else { panic!("no form") };
+        let ClientInput::Form { message, schema } = form.request(None, FormRound::First) else {
+            panic!("no form")
+        };
         let head: Vec<&str> = message.lines().take_while(|line| !line.contains("an ordinary step")).collect();
         insta::assert_snapshot!(head.join("\n"), @"
         Toolgate asks: may shell_command do this?
@@ -229,8 +338,8 @@ mod tests {
             "always: save the rule pattern = [cargo, test]",
         ] {
             let said = json!({ "action": "accept", "content": { "answer": yes } });
-            let ReviewDecision::Denied { note } = form.decision(&question, &said) else { panic!("{yes}") };
-            assert!(note.unwrap().contains("`toolgate approve`"));
+            let ReviewDecision::Unanswered { why } = form.decision(&question, &said) else { panic!("{yes}") };
+            assert!(why.contains("`toolgate approve`"));
         }
     }
 }

@@ -16,7 +16,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::pending_questions::PendingQuestions;
+use super::pending_questions::{PendingQuestion, PendingQuestions};
 use crate::approval_protocol::{FromTerminal, MAX_LINE_BYTES, ToTerminal};
 use crate::peer_check;
 use config::UserDirs;
@@ -183,7 +183,7 @@ impl ApprovalTerminal {
                         // An answer counts only for the text that was shown.
                         let seen = shown.iter().any(|shown| *shown == (id, digest.clone()));
                         let question = pending_questions.questions().into_iter().find(|(at, _)| *at == id && seen);
-                        if let Some((_, question)) = question {
+                        if let Some((_, PendingQuestion { question, .. })) = question {
                             let rule = question.proposal.as_ref().map(|proposal| &proposal.rule);
                             pending_questions.answer(id, said.into_decision(rule));
                         }
@@ -196,12 +196,14 @@ impl ApprovalTerminal {
     }
 }
 
-fn question_message(id: u64, question: &ApprovalQuestion, size: ScreenSize) -> ToTerminal {
+fn question_message(id: u64, pending: &PendingQuestion, size: ScreenSize) -> ToTerminal {
+    let question: &ApprovalQuestion = &pending.question;
     let text = render_question(question, size, PromptScope::Server);
     let rule = question.proposal.as_ref().map(|proposal| render_rule(proposal, size));
     let digest = Sha256::digest(format!("{id}\n{text}\n{rule:?}").as_bytes());
     let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    ToTerminal::Question { id, digest, text, rule, choices: approval_choices(question) }
+    let (choices, form_keeper) = (approval_choices(question), pending.form_keeper.clone());
+    ToTerminal::Question { id, digest, text, rule, choices, form_keeper }
 }
 
 async fn send(write: &mut OwnedWriteHalf, message: &ToTerminal) -> io::Result<()> {

@@ -55,6 +55,12 @@ impl ClientBridge {
         self.client.supports_forms
     }
 
+    /// Returns the client at which a form stays open after another answer: its name.
+    pub(super) fn form_keeper(&self) -> Option<String> {
+        let CallingClient { name, supports_forms, keeps_forms, wants_progress: _ } = &self.client;
+        (*supports_forms && *keeps_forms).then(|| name.clone().unwrap_or_else(|| "the client".to_owned()))
+    }
+
     /// Buffers progress text, if the client wants progress.
     pub(super) fn push_progress(&self, text: &str) {
         if !self.client.wants_progress {

@@ -67,6 +67,7 @@ impl HostEnvironment {
         let servers = OnDemandServers::new(composed.lazy_servers());
         let composed =
             composed.with_source(Arc::clone(&servers) as Arc<dyn ToolSource>).for_api(ToolFormApi::Functions);
+        let instructions = format!("{INSTRUCTIONS} {}", composed.sandbox_sentence());
         let (record, state) =
             (SessionRecord::new(DeferredJournal::new(&composed)), composed.dirs().state.clone());
         let toolgate = composed
@@ -75,7 +76,7 @@ impl HostEnvironment {
             .with_hook(Arc::clone(&record) as Arc<dyn Hook>)
             .build()?;
         record.watch_files(&toolgate, state.as_deref());
-        Ok(HostParts { toolgate, servers, record })
+        Ok(HostParts { toolgate, servers, record, instructions })
     }
 
     /// Returns the canonical directories among `roots` that a client may work in.
@@ -107,6 +108,8 @@ struct HostParts {
     toolgate: Toolgate,
     servers: Arc<OnDemandServers>,
     record: Arc<SessionRecord>,
+    /// The instructions for the client's model. They never change, for the sake of prompt caches.
+    instructions: String,
 }
 
 /// The tools for one working directory.
@@ -157,7 +160,7 @@ impl ToolHost for McpHost {
             name: "toolgate".to_owned(),
             title: "Toolgate".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            instructions: Some(INSTRUCTIONS.to_owned()),
+            instructions: Some(self.parts.instructions.clone()),
         }
     }
 

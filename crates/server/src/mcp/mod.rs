@@ -3,6 +3,7 @@
 mod approval_form;
 mod approval_socket;
 mod client_bridge;
+mod form_timing;
 mod mcp_host;
 mod on_demand_servers;
 mod pending_questions;

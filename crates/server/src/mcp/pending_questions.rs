@@ -20,25 +20,33 @@ pub(super) struct PendingQuestions {
 #[derive(Default)]
 struct OpenQuestions {
     last_id: u64,
-    questions: BTreeMap<u64, (Arc<ApprovalQuestion>, oneshot::Sender<ReviewDecision>)>,
+    questions: BTreeMap<u64, (PendingQuestion, oneshot::Sender<ReviewDecision>)>,
+}
+
+/// A question for terminals.
+#[derive(Clone)]
+pub(super) struct PendingQuestion {
+    pub(super) question: Arc<ApprovalQuestion>,
+    /// The client that keeps its form open if a terminal answers.
+    pub(super) form_keeper: Option<String>,
 }
 
 impl PendingQuestions {
     /// Adds a question. It stays until it is answered or the result is dropped.
-    pub(super) fn post(&self, question: &ApprovalQuestion) -> PostedQuestion<'_> {
+    pub(super) fn post(&self, question: PendingQuestion) -> PostedQuestion<'_> {
         let (answer, answered) = oneshot::channel();
         let mut open = self.open.lock();
         open.last_id += 1;
         let id = open.last_id;
-        open.questions.insert(id, (Arc::new(question.clone()), answer));
+        open.questions.insert(id, (question, answer));
         drop(open);
         self.changes.send_modify(|count| *count += 1);
         PostedQuestion { pending_questions: self, id, answered }
     }
 
     /// Returns the pending questions, oldest first.
-    pub(super) fn questions(&self) -> Vec<(u64, Arc<ApprovalQuestion>)> {
-        self.open.lock().questions.iter().map(|(id, (question, _))| (*id, Arc::clone(question))).collect()
+    pub(super) fn questions(&self) -> Vec<(u64, PendingQuestion)> {
+        self.open.lock().questions.iter().map(|(id, (question, _))| (*id, question.clone())).collect()
     }
 
     /// Answers a question. Returns `false` if it is no longer pending.

@@ -12,18 +12,16 @@ use runtime::{
 
 use super::approval_form::ApprovalForm;
 use super::client_bridge::ClientBridge;
-use super::pending_questions::PendingQuestions;
+use super::form_timing::{AnswerReading, FormRound};
+use super::pending_questions::{PendingQuestion, PendingQuestions};
 
 /// Time limit of a question. An unanswered question is refused, so that the next can be asked.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// A decline that comes faster is the client's own: no person can have read the question.
-const MIN_READING_TIME: Duration = Duration::from_secs(1);
-
-const UNREAD_NOTE: &str = "the client declined before anyone could read the question; the user can run `toolgate approve` in a \
-                           terminal before it is tried again";
-const NO_ANSWER_NOTE: &str = "no answer came: the client gave none, and no `toolgate approve` runs any more";
-const TIMEOUT_NOTE: &str = "no answer came in time";
+const NOT_SHOWN: &str =
+    "the client declined it unseen; `toolgate approve` in a terminal lets the user answer, then try again";
+const NO_ANSWER: &str = "the client gave no answer, and no `toolgate approve` runs any more";
+const TIMEOUT: &str = "no answer came within ten minutes";
 
 /// The running calls by id, and the questions for terminals.
 pub(super) struct RunningCalls {
@@ -56,21 +54,21 @@ impl RunningCalls {
 
     async fn ask_client_and_terminals(&self, call: &CallId, question: &ApprovalQuestion) -> ReviewDecision {
         let bridge = self.bridge_for_call(call).filter(|line| line.supports_forms());
-        let mut posted = self.pending_questions.post(question);
+        let mut posted = self.pending_questions.post(PendingQuestion {
+            question: Arc::new(question.clone()),
+            form_keeper: bridge.as_ref().and_then(|bridge| bridge.form_keeper()),
+        });
         let client = async {
-            if let Some(bridge) = bridge {
-                let (form, asked) = (ApprovalForm::for_question(question), Instant::now());
-                if let Some(said) = bridge.ask(form.request()).await {
-                    if !ApprovalForm::is_declined(&said) || asked.elapsed() >= MIN_READING_TIME {
-                        return form.decision(question, &said);
-                    }
-                    // A person at a terminal may still answer.
-                    self.pending_questions.until_unwatched().await;
-                    return deny_with_note(UNREAD_NOTE);
-                }
-            }
+            let unanswered = match bridge {
+                Some(bridge) => match ask_client(&bridge, question).await {
+                    Ok(decision) => return decision,
+                    Err(unanswered) => unanswered,
+                },
+                None => NO_ANSWER,
+            };
+            // A person at a terminal may still answer.
             self.pending_questions.until_unwatched().await;
-            deny_with_note(NO_ANSWER_NOTE)
+            refuse_unanswered(unanswered)
         };
         tokio::select! {
             // Biased: the terminal has already acknowledged its answer, so a later answer of the client must
@@ -78,13 +76,35 @@ impl RunningCalls {
             biased;
             decision = posted.wait_for_decision() => decision,
             decision = client => decision,
-            () = tokio::time::sleep(QUESTION_TIMEOUT) => deny_with_note(TIMEOUT_NOTE),
+            () = tokio::time::sleep(QUESTION_TIMEOUT) => refuse_unanswered(TIMEOUT),
         }
     }
 }
 
-fn deny_with_note(note: &str) -> ReviewDecision {
-    ReviewDecision::Denied { note: Some(note.to_owned()) }
+/// Asks the person at the client. Returns the reason if no person answered.
+async fn ask_client(
+    bridge: &ClientBridge,
+    question: &ApprovalQuestion,
+) -> Result<ReviewDecision, &'static str> {
+    let form = ApprovalForm::for_question(question);
+    let mut round = FormRound::First;
+    // ends: the answer of the second round counts
+    loop {
+        let asked = Instant::now();
+        let Some(said) = bridge.ask(form.request(bridge.client_name(), round)).await else {
+            return Err(NO_ANSWER);
+        };
+        let (answer, decision) = form.read(question, &said);
+        match answer.reading(asked.elapsed(), round) {
+            AnswerReading::Counts => return Ok(decision),
+            AnswerReading::AskAgain => round = FormRound::Second,
+            AnswerReading::NotShown => return Err(NOT_SHOWN),
+        }
+    }
+}
+
+fn refuse_unanswered(why: &str) -> ReviewDecision {
+    ReviewDecision::Unanswered { why: why.to_owned() }
 }
 
 impl Approver for RunningCalls {

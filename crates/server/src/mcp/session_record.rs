@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use runtime::{
-    BoxFuture, CallEvent, CallId, CallObserver, Hook, HookResponse, PlannedCall, ToolCall, ToolOutput,
-    Toolgate,
+    BoxFuture, CallEvent, CallId, CallObserver, Hook, HookResponse, PlannedCall, ToolCall, ToolErrorKind,
+    ToolOutput, Toolgate,
 };
 use session::DeferredJournal;
 use session::turn_diff_store::TurnDiffRecorder;
@@ -76,7 +76,7 @@ impl SessionRecord {
         group.running += 1;
         group.started += 1;
         group.is_open = true;
-        Ok(JournaledCall { record: Arc::clone(self), call, is_answered: false })
+        Ok(JournaledCall { record: Arc::clone(self), call, started: Instant::now(), is_answered: false })
     }
 
     /// Records the changes of the last group of calls and the end of the session, once.
@@ -150,6 +150,7 @@ impl CallObserver for SessionRecord {
 pub(super) struct JournaledCall {
     record: Arc<SessionRecord>,
     call: ToolCall,
+    started: Instant,
     is_answered: bool,
 }
 
@@ -164,7 +165,10 @@ impl JournaledCall {
 impl Drop for JournaledCall {
     fn drop(&mut self) {
         if !self.is_answered {
-            self.answer(&ToolOutput::failure("the client cancelled the call"));
+            let mut output = ToolOutput::failure("stopped by the client");
+            output.facts.error = Some(ToolErrorKind::Cancelled);
+            output.facts.duration = Some(self.started.elapsed());
+            self.answer(&output);
         }
         self.record.end_call();
     }

@@ -6,7 +6,7 @@
 
 use ::mcp::serve::{HostReply, HostTool, ToolHints};
 use runtime::wire::mcp_tools;
-use runtime::{ToolOutput, ToolSpec};
+use runtime::{OutputItem, ToolOutput, ToolSpec};
 use serde_json::{Map, Value};
 
 /// The catalogue entry of one tool.
@@ -94,7 +94,31 @@ pub(super) fn reply_for_client(tool: &str, mut output: ToolOutput) -> HostReply 
     let facts = known.filter_map(|&name| Some((name.to_owned(), data.get(name)?.clone())));
     let facts: Map<String, Value> = facts.collect();
     let data = (!facts.is_empty()).then_some(Value::Object(facts));
+    move_refusal_to_end(&mut output);
     HostReply { data, ..HostReply::from(output) }
+}
+
+/// Moves the reason of a refusal from the head of a failed command's report to its end: Codex shows a person the last
+/// three lines of a call. A program may print such a line too; it could deceive about its own refusal only.
+fn move_refusal_to_end(output: &mut ToolOutput) {
+    let denials = output.facts.denials.iter().chain(&output.facts.suspected_denial);
+    let reasons: Vec<String> = denials.map(ToString::to_string).collect();
+    if output.success || reasons.is_empty() {
+        return;
+    }
+    let last = output.items.len().saturating_sub(1);
+    if let Some(OutputItem::Text(report)) = output.items.last_mut() {
+        // The report's head comes before the output, so the first line with a reason is its own.
+        let is_reason = |line: &&str| reasons.iter().any(|reason| line.contains(reason));
+        if let Some(line) = report.lines().find(is_reason).map(str::to_owned) {
+            *report = report.replacen(&format!("{line}\n"), "", 1);
+            if !report.ends_with(&line) {
+                *report = format!("{}\n{line}", report.trim_end_matches('\n'));
+            }
+        }
+    }
+    // What the user refused stands before the report.
+    output.items.rotate_left(last);
 }
 
 #[cfg(test)]
@@ -109,6 +133,47 @@ mod tests {
         let callable = toolgate.router().registry().callable_specs();
         let names: Vec<&str> = callable.iter().map(ToolSpec::name).collect();
         assert_eq!(names, CATALOGUE.iter().map(|row| row.name).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_reason_of_a_refusal_is_the_last_line_of_a_failed_call() {
+        let denial = runtime::Denial::NotStated { path: "/etc/x".into() };
+        let report =
+            format!("Process exited with code 1\nRefused by the sandbox: {denial}; a hint\nOutput:\nno\n");
+        let mut failed = ToolOutput::failure(report.clone());
+        failed.facts.denials = vec![denial.clone()];
+        let text = |output: &ToolOutput| {
+            let pieces = reply_for_client("exec_command", output.clone()).pieces;
+            let texts = pieces.into_iter().map(|piece| match piece {
+                ::mcp::serve::ReplyPiece::Text(text) => text,
+                other => panic!("{other:?}"),
+            });
+            texts.collect::<Vec<_>>().join("\n")
+        };
+        insta::assert_snapshot!(text(&failed), @"
+        Process exited with code 1
+        Output:
+        no
+        Refused by the sandbox: `/etc/x` may not be opened: the call did not state it beforehand; a hint
+        ");
+        assert_eq!(text(&failed).len() + 1, report.len(), "no longer for the model");
+        failed
+            .items
+            .insert(0, OutputItem::Text("The user was asked to let it write, and said no.".to_owned()));
+        insta::assert_snapshot!(text(&failed), @"
+        Process exited with code 1
+        Output:
+        no
+        Refused by the sandbox: `/etc/x` may not be opened: the call did not state it beforehand; a hint
+        The user was asked to let it write, and said no.
+        ");
+        failed.success = true;
+        assert!(
+            text(&failed).ends_with("Output:\nno\n"),
+            "a command that succeeded was refused nothing that matters"
+        );
+        let refused = ToolOutput { success: false, ..ToolOutput::failure(format!("blocked: {denial}")) };
+        assert_eq!(text(&refused), format!("blocked: {denial}"));
     }
 
     #[test]

@@ -18,8 +18,10 @@ const MAX_LISTED_COMMANDS: usize = 20;
 
 /// Lines of the screen below a question: the line of the answer, and the status lines of a run.
 const ANSWER_LINES: usize = 3;
-/// Characters of a command that stands in the title of a form.
-const MAX_TITLE_COMMAND: usize = 80;
+/// Characters of a command that stands in the title of a form: the title then has 60 at most.
+const MAX_TITLE_COMMAND: usize = 38;
+/// Characters of a command that stands on the line below the title of a form.
+const MAX_SECOND_LINE_COMMAND: usize = 90;
 /// Lines of a command that a form shows before its reasons.
 const MAX_LEADING_LINES: usize = 5;
 
@@ -53,16 +55,11 @@ pub fn render_question(question: &ApprovalQuestion, size: ScreenSize, scope: Pro
 }
 
 /// Renders `question` in full without colours and keys, for a form that may be truncated: Claude Code shows three
-/// lines of it. They name a short command and what a yes gives. A longer command comes last, after reasons, grants and
-/// the model's justification.
+/// lines of it. They show a command of one line and what a yes gives. A longer command comes last, after reasons,
+/// grants and the model's justification.
 pub fn render_plain(question: &ApprovalQuestion, width: usize) -> String {
     let mut text_box = TextBox::new(width);
-    match short_command(question) {
-        Some(command) => {
-            text_box.push_line(&format!("Toolgate asks: may {} run `{command}`?", question.tool), TITLE);
-        }
-        None => render_title(&mut text_box, question),
-    }
+    render_form_title(&mut text_box, question);
     render_grants(&mut text_box, question);
     render_circumstances(&mut text_box, question);
     let mut effects = TextBox::new(width);
@@ -112,7 +109,22 @@ fn render_title(text_box: &mut TextBox, question: &ApprovalQuestion) {
     text_box.push_line(&format!("Toolgate asks: may {} do this?", question.tool), TITLE);
 }
 
-/// Returns the command if it fits the title of a form: one short line without unknown or invisible parts.
+/// Names a short command in the title, and shows one of medium length on the line below it.
+fn render_form_title(text_box: &mut TextBox, question: &ApprovalQuestion) {
+    match short_command(question) {
+        Some(command) if command.chars().count() <= MAX_TITLE_COMMAND => {
+            text_box.push_line(&format!("Toolgate asks: run `{command}`?"), TITLE);
+        }
+        Some(command) => {
+            text_box.push_line(&format!("Toolgate asks: may {} run this?", question.tool), TITLE);
+            text_box.push_quote(command, |_| NAME);
+        }
+        None => render_title(text_box, question),
+    }
+}
+
+/// Returns the command if it is the only one and fits one line, without invisible characters. Other effects of the
+/// call, such as the files that the command writes, are shown further below.
 fn short_command(question: &ApprovalQuestion) -> Option<&str> {
     let mut commands = question.intent.effects.iter().filter_map(|effect| match effect {
         Effect::Exec(exec) => Some(exec),
@@ -124,8 +136,8 @@ fn short_command(question: &ApprovalQuestion) -> Option<&str> {
         | Effect::Remember(_) => None,
     });
     let (exec, None) = (commands.next()?, commands.next()) else { return None };
-    let script = exec.line().script()?;
-    let fits = script.chars().count() <= MAX_TITLE_COMMAND && !script.contains('\n');
+    let script = exec.line().script()?.trim_end();
+    let fits = script.chars().count() <= MAX_SECOND_LINE_COMMAND && !script.contains('\n');
     (fits && exec.analysis().patch.is_none() && !has_invisible_chars(question)).then_some(script)
 }
 

@@ -68,6 +68,8 @@ struct ServerQuestion {
     digest: String,
     text: String,
     dialogue: ApprovalDialogue,
+    /// The client that keeps its form open after the answer here.
+    form_keeper: Option<String>,
 }
 
 /// The open questions, and the terminal that asks them.
@@ -88,7 +90,7 @@ impl QuestionQueue {
                 }
                 continue;
             };
-            let ServerQuestion { server, id, digest, text, dialogue } = question;
+            let ServerQuestion { server, id, digest, text, dialogue, form_keeper } = question;
             let terminal = Arc::clone(&self.terminal);
             let mut said = std::pin::pin!(terminal.hold_dialogue(text, dialogue));
             // ends: when the question is answered, here or elsewhere
@@ -96,6 +98,9 @@ impl QuestionQueue {
                 tokio::select! {
                     said = &mut said => {
                         server.send(&FromTerminal::Answer { id, digest, said: said? }).await;
+                        if let Some(client) = form_keeper {
+                            terminal::print_hint(&open_form_hint(&client));
+                        }
                         break;
                     }
                     Some(message) = messages.recv() => {
@@ -116,14 +121,14 @@ impl QuestionQueue {
             Some(ToTerminal::Hello { server: about }) => {
                 terminal::print_hint(&format!("{about} is there"));
             }
-            Some(ToTerminal::Question { id, digest, text, rule, choices }) => {
+            Some(ToTerminal::Question { id, digest, text, rule, choices, form_keeper }) => {
                 let width = TerminalApprover::size()?.width;
                 // The server's text is sanitized: it cannot move the cursor or hide characters on this
                 // terminal.
                 let (text, rule) =
                     (sanitize_ansi::sanitize(&text), rule.map(|rule| sanitize_ansi::sanitize(&rule)));
                 let dialogue = ApprovalDialogue::new(choices, PromptScope::Server, rule, width);
-                self.questions.push_back(ServerQuestion { server, id, digest, text, dialogue });
+                self.questions.push_back(ServerQuestion { server, id, digest, text, dialogue, form_keeper });
             }
             Some(ToTerminal::Settled { id }) => {
                 self.questions.retain(|standing| standing.id != id || standing.server != server);
@@ -132,6 +137,14 @@ impl QuestionQueue {
         }
         Ok(())
     }
+}
+
+/// Says that the form at `client` stays: the agent goes on only when it is closed.
+fn open_form_hint(client: &str) -> String {
+    let client = terminal::to_one_line(client);
+    format!(
+        "the form in {client} stays open and no longer counts: close it there with Esc, so that the agent goes on"
+    )
 }
 
 #[cfg(test)]

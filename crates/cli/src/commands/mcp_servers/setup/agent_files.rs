@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use config::OperationFault;
 use serde_json::{Value, json};
 
 use super::edit_settings::{FileSetting, SettingValue, SettingsFormat};
@@ -56,10 +57,44 @@ fn add(keys: &[&'static str], texts: &'static [&'static str]) -> FileSetting {
     FileSetting { keys: keys.to_vec(), value: SettingValue::Add(texts) }
 }
 
+/// The settings of an agent that a setup can change.
+enum SettingsScope {
+    /// Those of a project, or with `--user` those of the user.
+    ProjectOrUser,
+    Project,
+    /// Those of the user, with and without `--user`.
+    User,
+}
+
+fn settings_scope(agent: SetupAgent) -> SettingsScope {
+    match agent {
+        SetupAgent::Claude | SetupAgent::Cursor => SettingsScope::ProjectOrUser,
+        SetupAgent::Vscode => SettingsScope::Project,
+        SetupAgent::Codex | SetupAgent::Zed | SetupAgent::Goose => SettingsScope::User,
+    }
+}
+
+/// Refuses a scope that the agent does not have in a file.
+pub(super) fn check_scope(args: &McpSetupArgs) -> Result<(), OperationFault> {
+    match settings_scope(args.agent) {
+        SettingsScope::Project if args.user => {
+            let agent = args.agent.as_str();
+            Err(OperationFault::usage(format!(
+                "`{agent}` can be set up for a project only, not for the user"
+            ))
+            .with_hint(format!("run `toolgate mcp setup {agent}` in each project, without --user")))
+        }
+        SettingsScope::Project | SettingsScope::ProjectOrUser | SettingsScope::User => Ok(()),
+    }
+}
+
 /// Returns the files to change for the chosen agent; `program` is the path of this program.
 pub(super) fn files_for(args: &McpSetupArgs, dirs: &AgentDirs, program: &Path) -> Vec<AgentFile> {
-    let in_project =
-        !args.user && matches!(args.agent, SetupAgent::Claude | SetupAgent::Cursor | SetupAgent::Vscode);
+    let in_project = match settings_scope(args.agent) {
+        SettingsScope::ProjectOrUser => !args.user,
+        SettingsScope::Project => true,
+        SettingsScope::User => false,
+    };
     // A project's file is shared with other machines; agents with a window often have another PATH than a shell.
     let command = if in_project { "toolgate".to_owned() } else { program.display().to_string() };
     let mut call = vec!["mcp", "--sandbox", args.sandbox.as_str()];

@@ -16,7 +16,7 @@ use private_files::AtomicFile;
 use session::compose::working_directory;
 use similar::TextDiff;
 
-use self::agent_files::{AgentDirs, AgentFile, advice_for, files_for};
+use self::agent_files::{AgentDirs, AgentFile, advice_for, check_scope, files_for};
 use self::edit_settings::apply_settings;
 use self::setup_record::SetupRecord;
 use crate::args::{McpSetupArgs, WorkspaceArgs};
@@ -30,6 +30,7 @@ struct SettingsChange {
 }
 
 pub(crate) fn run(args: &McpSetupArgs) -> Result<ExitCode, OperationFault> {
+    check_scope(args)?;
     let dirs = UserDirs::from_env()?;
     let record = SetupRecord::locate(&dirs, args.agent)?;
     let files = agent_files(args)?;
