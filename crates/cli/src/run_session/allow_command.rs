@@ -29,7 +29,7 @@ pub(super) fn add_permission(place: &mut WorkspaceArgs, argument: &str) -> Resul
     match flag {
         "sandbox" => place.sandbox = Some(SandboxMode::from_str(&value, false).map_err(|_| invalid())?),
         "network" => {
-            place.confine.network = Some(NetworkMode::from_str(&value, false).map_err(|_| invalid())?)
+            place.confine.network = Some(NetworkMode::from_str(&value, false).map_err(|_| invalid())?);
         }
         "host" => place.confine.host.push(value.parse().map_err(|_| invalid())?),
         "writable" => place.confine.writable.push(expand_home(&value)),

@@ -137,7 +137,7 @@ pub(crate) fn run_session(args: &RunArgs, inputs: &RunInputs) -> Result<ExitCode
             ReplEnd::Exit(code) => return Ok(code),
             ReplEnd::NewSession { model } => place.model = Some(model),
             ReplEnd::Widened { id, place: wider } => {
-                place = wider;
+                place = *wider;
                 continued = Some(ContinuedSession::Widened(id));
             }
         }

@@ -36,7 +36,7 @@ pub(super) enum ReplEnd {
     /// The user wants a new session, with this model.
     NewSession { model: String },
     /// The user wants to go on with this session and more permissions.
-    Widened { id: String, place: WorkspaceArgs },
+    Widened { id: String, place: Box<WorkspaceArgs> },
 }
 
 /// A session with its user.
@@ -87,7 +87,7 @@ impl ReplSession<'_> {
                         return Ok(ReplEnd::NewSession { model: self.session.model_name().to_owned() });
                     }
                     Ok(AfterCommand::Widen(place)) => {
-                        return Ok(ReplEnd::Widened { id: session_id(self.recorder), place: *place });
+                        return Ok(ReplEnd::Widened { id: session_id(self.recorder), place });
                     }
                     Err(fault) => drop(crate::exit_status::report_fault(&fault)),
                 },
