@@ -13,10 +13,9 @@ use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termi
 use tokio::sync::mpsc;
 
 use super::SessionView;
-use super::key_decoder::{KeyDecoder, LineEditKey};
-use super::prompt_editor::{EditorEvent, PromptEditor};
 use crate::terminal_approver::terminal_lock;
 use config::OperationFault;
+use prompt::{EditorEvent, KeyDecoder, LineEditKey, PromptEditor};
 
 /// Timeout of a wait for keys. After it, the reader checks again that the terminal is ours.
 const KEY_POLL_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };

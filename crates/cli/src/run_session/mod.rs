@@ -3,11 +3,7 @@
 mod allow_command;
 mod call_lines;
 mod json_view;
-mod key_decoder;
 mod line_editor;
-mod prompt_completion;
-mod prompt_editor;
-mod prompt_history;
 mod refusal_counter;
 mod repl;
 mod sandbox_question;
@@ -36,9 +32,7 @@ use config::OperationFault;
 use config::UserDirs;
 use config::flags::WorkspaceArgs;
 use line_editor::TypedLines;
-use prompt_completion::PromptCompleter;
-use prompt_editor::PromptEditor;
-use prompt_history::PromptHistory;
+use prompt::{PromptCompleter, PromptEditor, PromptHistory};
 use refusal_counter::RefusalCounter;
 use repl::{ReplEnd, ReplSession};
 use server::content_conversion::image_mime_type;
@@ -47,7 +41,7 @@ use session::choose_model;
 use session::compose::{ComposedTools, compose_in_dirs, working_directory};
 use session::mcp_servers::ServerNotices;
 use session::subagents::SubagentSessions;
-use session::{self, AssembledSession, EarlierSession, SessionSpec, WorktreePool};
+use session::{AssembledSession, EarlierSession, SessionSpec, WorktreePool};
 use signals::{wait_for_turn_end, watch_signals};
 use user_questions::UserQuestions;
 
@@ -323,7 +317,12 @@ async fn run_turns_and_close(
     let signals = watch_signals(session.handle(), Arc::clone(&view))?;
     let editor = || {
         let cwd = &toolgate.router().working_dir().cwd;
-        PromptEditor::new(PromptHistory::open(dirs.state.as_deref(), cwd), PromptCompleter::new(cwd.clone()))
+        let file = format!("{}.jsonl", session::directory_key(cwd));
+        let history = dirs.state.as_ref().map(|state| PromptHistory::open(&state.join("prompts"), file));
+        PromptEditor::new(
+            history.unwrap_or_default(),
+            PromptCompleter::new(slash_commands::COMMANDS, cwd.clone()),
+        )
     };
     let lines =
         is_interactive.then(|| TypedLines::spawn_reader(&view, session.handle(), editor())).transpose()?;

@@ -12,10 +12,10 @@ use parking_lot::Mutex;
 use runtime::{CallEvent, CallId, CallObserver, PlanStep, StepStatus, ToolCall, ToolNotice, ToolOutput};
 
 use super::call_lines::{BAD, GOOD, MARK, answer_lines, command_output, format_duration};
-use super::prompt_editor::PromptEditor;
 use super::status_lines::{BusyStatus, StatusLines, StatusView, TypedText};
 use super::turn_totals::TurnTotals;
 use super::{PrintedOutput, SessionStart, SessionView};
+use prompt::PromptEditor;
 use session::approval::ScreenSize;
 use session::call_title::title;
 use terminal::{FAINT, MarkdownStream, NAME, escape_invisible, to_one_line, wrap_words};

@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 
 use policy::is_invisible;
 
-use super::slash_commands::COMMANDS;
-
 /// Candidates that are shown at most.
 const MAX_CANDIDATES: usize = 20;
 /// Directory entries that are looked at.
@@ -14,28 +12,33 @@ const MAX_ENTRIES: usize = 10_000;
 
 /// The result of a completion.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Completion {
+pub(crate) struct Completion {
     /// The start of the replaced text, which ends at the cursor.
-    pub(super) start: usize,
-    pub(super) insert: String,
+    pub(crate) start: usize,
+    pub(crate) insert: String,
     /// The remaining candidates, if there are several.
-    pub(super) candidates: Vec<String>,
+    pub(crate) candidates: Vec<String>,
 }
 
+/// The slash commands: name and help of each.
+pub type CommandNames = &'static [(&'static str, &'static str)];
+
 /// Completes words in one working directory.
-pub(super) struct PromptCompleter {
+pub struct PromptCompleter {
+    commands: CommandNames,
     cwd: PathBuf,
     /// The directory that `~` stands for.
     home: Option<PathBuf>,
 }
 
 impl PromptCompleter {
-    pub(super) fn new(cwd: PathBuf) -> Self {
-        Self { cwd, home: std::env::home_dir() }
+    /// A completer of `commands`, and of the files below `cwd`.
+    pub fn new(commands: CommandNames, cwd: PathBuf) -> Self {
+        Self { commands, cwd, home: std::env::home_dir() }
     }
 
     /// Completes the word before `cursor`.
-    pub(super) fn complete(&self, text: &str, cursor: usize) -> Completion {
+    pub(crate) fn complete(&self, text: &str, cursor: usize) -> Completion {
         let before = &text[..cursor];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let is_quoted = before[line_start..].matches('"').count() % 2 == 1;
@@ -46,7 +49,7 @@ impl PromptCompleter {
             && let Some(command) = word.strip_prefix('/')
             && !command.contains('/')
         {
-            let names = COMMANDS.iter().map(|(name, _)| format!("/{name}"));
+            let names = self.commands.iter().map(|(name, _)| format!("/{name}"));
             return best_completion(start, word, names.filter(|name| name.starts_with(word)).collect());
         }
         if let Some(program) = word.strip_prefix('`') {
@@ -140,7 +143,8 @@ mod tests {
             std::fs::write(file, "").unwrap();
         }
         let cwd = directory.path().to_owned();
-        let completer = PromptCompleter { home: Some(cwd.join("src")), cwd };
+        let commands = &[("sessions", ""), ("status", ""), ("undo", "")];
+        let completer = PromptCompleter { commands, home: Some(cwd.join("src")), cwd };
         let rows = [
             ("/und", "/undo ", ""),
             ("/s", "/s", "/sessions /status"),

@@ -3,16 +3,16 @@
 use rustyline::line_buffer::{ChangeListener, DeleteListener, Direction, LineBuffer};
 use rustyline::{At, Movement, Word};
 
-use super::key_decoder::LineEditKey;
-use super::prompt_completion::{Completion, PromptCompleter};
-use super::prompt_history::PromptHistory;
+use crate::key_decoder::LineEditKey;
+use crate::prompt_completion::{Completion, PromptCompleter};
+use crate::prompt_history::PromptHistory;
 
 /// Maximum size of a prompt. `LineBuffer` takes no more than its capacity.
 const MAX_PROMPT_BYTES: usize = 1 << 20;
 
 /// The effect of a key beyond the text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum EditorEvent {
+pub enum EditorEvent {
     /// The text or the cursor may have changed.
     Edited,
     /// The user has entered this text.
@@ -24,7 +24,7 @@ pub(super) enum EditorEvent {
 }
 
 /// The edited text.
-pub(super) struct PromptEditor {
+pub struct PromptEditor {
     buffer: LineBuffer,
     deleted: DeletedText,
     history: PromptHistory,
@@ -70,28 +70,29 @@ impl ChangeListener for DeletedText {
 }
 
 impl PromptEditor {
-    pub(super) fn new(history: PromptHistory, completer: PromptCompleter) -> Self {
+    /// An editor without text.
+    pub fn new(history: PromptHistory, completer: PromptCompleter) -> Self {
         let (buffer, deleted) = (LineBuffer::with_capacity(MAX_PROMPT_BYTES), DeletedText::default());
         Self { buffer, deleted, history, recalled: None, search: None, completer, candidates: Vec::new() }
     }
 
     /// Returns the text.
-    pub(super) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         self.buffer.as_str()
     }
 
     /// Returns the position of the cursor in bytes.
-    pub(super) fn cursor(&self) -> usize {
+    pub fn cursor(&self) -> usize {
         self.buffer.pos()
     }
 
     /// Returns the candidates to show below the text.
-    pub(super) fn candidates(&self) -> &[String] {
+    pub fn candidates(&self) -> &[String] {
         &self.candidates
     }
 
     /// Handles a key.
-    pub(super) fn handle(&mut self, key: LineEditKey) -> EditorEvent {
+    pub fn handle(&mut self, key: LineEditKey) -> EditorEvent {
         self.candidates.clear();
         let Some(key) = self.handle_in_search(key) else { return EditorEvent::Edited };
         match key {
@@ -283,10 +284,10 @@ fn line_start(text: &str, at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run_session::key_decoder::KeyDecoder;
+    use crate::key_decoder::KeyDecoder;
 
     fn editor(earlier: &[&str]) -> PromptEditor {
-        let completer = PromptCompleter::new(std::env::temp_dir());
+        let completer = PromptCompleter::new(&[("undo", "")], std::env::temp_dir());
         PromptEditor::new(PromptHistory::in_memory(earlier), completer)
     }
 

@@ -1,10 +1,9 @@
-//! Earlier prompts, kept for each working directory in the user's state directory.
+//! Earlier prompts, kept in one private file for each working directory.
 
 use std::io::{self, Write};
 use std::path::Path;
 
 use private_files::PrivateDir;
-use session::directory_key;
 
 /// Prompts that are kept.
 const MAX_PROMPTS: usize = 1000;
@@ -15,25 +14,23 @@ const MAX_KEPT_BYTES: usize = 16 << 10;
 
 /// The earlier prompts, the oldest first.
 #[derive(Default)]
-pub(super) struct PromptHistory {
+pub struct PromptHistory {
     prompts: Vec<String>,
     /// The directory and the name of the file; `None` keeps prompts in memory only.
     file: Option<(PrivateDir, String)>,
 }
 
 impl PromptHistory {
-    /// Reads the prompts that were typed in `cwd`. Without a readable file, the history is empty.
-    pub(super) fn open(state: Option<&Path>, cwd: &Path) -> Self {
-        let Some(state) = state else { return Self::default() };
-        Self::read(&state.join("prompts"), cwd).unwrap_or_else(|fault| {
+    /// Reads the prompts in the file `name` of `directory`. Without a readable file, the history is empty.
+    pub fn open(directory: &Path, name: String) -> Self {
+        Self::read(directory, name).unwrap_or_else(|fault| {
             tracing::warn!("earlier prompts are not available: {fault}");
             Self::default()
         })
     }
 
-    fn read(directory: &Path, cwd: &Path) -> io::Result<Self> {
+    fn read(directory: &Path, name: String) -> io::Result<Self> {
         let directory = PrivateDir::open_or_create(directory)?;
-        let name = format!("{}.jsonl", directory_key(cwd));
         let bytes = directory.read(&name, MAX_FILE_BYTES)?.unwrap_or_default();
         let lines = String::from_utf8_lossy(&bytes);
         let mut prompts: Vec<String> =
@@ -47,12 +44,12 @@ impl PromptHistory {
     }
 
     #[cfg(test)]
-    pub(super) fn in_memory(prompts: &[&str]) -> Self {
+    pub(crate) fn in_memory(prompts: &[&str]) -> Self {
         Self { prompts: prompts.iter().map(|&prompt| prompt.to_owned()).collect(), file: None }
     }
 
     /// Adds a prompt, unless it is empty or the same as the last.
-    pub(super) fn add(&mut self, prompt: &str) {
+    pub(crate) fn add(&mut self, prompt: &str) {
         if prompt.trim().is_empty() || self.prompts.last().is_some_and(|last| last == prompt) {
             return;
         }
@@ -71,12 +68,12 @@ impl PromptHistory {
     }
 
     /// Returns the prompt at a position, counted from the newest.
-    pub(super) fn newest(&self, position: usize) -> Option<&str> {
+    pub(crate) fn newest(&self, position: usize) -> Option<&str> {
         self.prompts.iter().rev().nth(position).map(String::as_str)
     }
 
     /// Finds a prompt that contains `text`, from a position on.
-    pub(super) fn find(&self, text: &str, from: usize) -> Option<(usize, &str)> {
+    pub(crate) fn find(&self, text: &str, from: usize) -> Option<(usize, &str)> {
         let older = self.prompts.iter().rev().enumerate().skip(from);
         older.map(|(at, prompt)| (at, prompt.as_str())).find(|(_, prompt)| prompt.contains(text))
     }
@@ -93,29 +90,30 @@ mod tests {
     #[test]
     fn prompts_are_kept_for_each_directory() {
         let state = tempfile::tempdir().unwrap();
-        let open = |cwd: &str| PromptHistory::open(Some(state.path()), Path::new(cwd));
-        let mut here = open("/w");
+        let open = |name: &str| PromptHistory::open(state.path(), name.to_owned());
+        let mut here = open("w.jsonl");
         for prompt in ["one", "two\nlines", "two\nlines", " "] {
             here.add(prompt);
         }
         // Another process of the same directory.
-        open("/w").add("three");
-        let again = open("/w");
+        open("w.jsonl").add("three");
+        let again = open("w.jsonl");
         assert_eq!(
             (again.newest(0), again.newest(1), again.newest(2), again.newest(3)),
             (Some("three"), Some("two\nlines"), Some("one"), None)
         );
-        assert_eq!(open("/v").newest(0), None);
+        assert_eq!(open("v.jsonl").newest(0), None);
     }
 
     #[test]
     fn an_old_history_is_shortened() {
         let state = tempfile::tempdir().unwrap();
-        let mut history = PromptHistory::open(Some(state.path()), Path::new("/w"));
+        let open = || PromptHistory::open(state.path(), "w.jsonl".to_owned());
+        let mut history = open();
         for number in 0..=2 * MAX_PROMPTS {
             history.add(&number.to_string());
         }
-        assert_eq!(PromptHistory::open(Some(state.path()), Path::new("/w")).prompts.len(), MAX_PROMPTS);
-        assert_eq!(PromptHistory::open(Some(state.path()), Path::new("/w")).newest(0), Some("2000"));
+        assert_eq!(open().prompts.len(), MAX_PROMPTS);
+        assert_eq!(open().newest(0), Some("2000"));
     }
 }

@@ -7,59 +7,74 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 
 /// A decoded key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum LineEditKey {
+pub enum LineEditKey {
+    /// Typed or pasted text.
     Text(String),
+    /// Enter: submits the text.
     Enter,
     /// A line break within the input: Alt-Enter, or Shift-Enter where the terminal reports it.
     LineBreak,
+    /// Tab: completes the word before the cursor.
     Tab,
-    /// Deletes the character before the cursor, and the one under it.
+    /// Deletes the character before the cursor.
     Backspace,
+    /// Deletes the character under the cursor.
     Delete,
-    /// Ctrl-W and Alt-Backspace; Alt-D.
+    /// Ctrl-W and Alt-Backspace: delete the word before the cursor.
     DeleteWordBefore,
+    /// Alt-D: deletes the word after the cursor.
     DeleteWordAfter,
-    /// Ctrl-U and Ctrl-K: delete to the start and to the end of the line.
+    /// Ctrl-U: deletes to the start of the line.
     DeleteToStart,
+    /// Ctrl-K: deletes to the end of the line.
     DeleteToEnd,
     /// Ctrl-Y: inserts the text that was deleted last.
     Yank,
+    /// One character to the left.
     Left,
+    /// One character to the right.
     Right,
+    /// To the start of the word.
     WordLeft,
+    /// To the end of the word.
     WordRight,
+    /// To the start of the line.
     Home,
+    /// To the end of the line.
     End,
+    /// The line above, or the earlier prompt.
     Up,
+    /// The line below, or the later prompt.
     Down,
     /// Ctrl-R: finds an earlier prompt with the typed text.
     SearchHistory,
     /// Ctrl-D: deletes a character, or ends the input on an empty line.
     EndOfInput,
+    /// Escape: clears the text, or stops the turn if there is none.
     Escape,
 }
 
 /// Decodes keys, and holds the bytes of an incomplete one.
 #[derive(Debug, Default)]
-pub(super) struct KeyDecoder {
+pub struct KeyDecoder {
     bytes: Vec<u8>,
     pasting: bool,
 }
 
 impl KeyDecoder {
     /// Appends bytes.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
     /// Returns true if bytes are left, which may be the start of a key.
-    pub(super) fn has_pending(&self) -> bool {
+    pub fn has_pending(&self) -> bool {
         !self.bytes.is_empty()
     }
 
     /// Decodes the available keys. With `last`, no more bytes follow for now, so a lone ESC is the Escape
     /// key.
-    pub(super) fn decode(&mut self, last: bool) -> Vec<LineEditKey> {
+    pub fn decode(&mut self, last: bool) -> Vec<LineEditKey> {
         let mut keys = Vec::new();
         // ends: each round takes bytes, or there are too few
         while let Some(taken) = self.decode_next(&mut keys, last) {
