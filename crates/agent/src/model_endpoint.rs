@@ -38,6 +38,8 @@ pub enum EndpointFault {
         base: String,
         /// The accepted hosts.
         plain: PlainHttp,
+        /// True if [`PlainHttp::PrivateNetwork`] would accept the URL.
+        may_be_private: bool,
     },
 }
 
@@ -141,7 +143,10 @@ fn request_url(base: &str, dialect: Dialect, plain: PlainHttp) -> Result<Url, En
     let url = parse_checked_url(base, plain).map_err(|unfit| match unfit {
         UrlRefusal::NotAUrl => wrong("is not a URL"),
         UrlRefusal::NoHost | UrlRefusal::NotHttp => wrong("is neither http nor https"),
-        UrlRefusal::PlainText => EndpointFault::PlainText { base: base.to_owned(), plain },
+        UrlRefusal::PlainText => {
+            let may_be_private = parse_checked_url(base, PlainHttp::PrivateNetwork).is_ok();
+            EndpointFault::PlainText { base: base.to_owned(), plain, may_be_private }
+        }
         UrlRefusal::Credentials => EndpointFault::Wrong(
             "the base URL has a user name or a password in it; put the key into the environment".to_owned(),
         ),

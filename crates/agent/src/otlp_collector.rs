@@ -24,6 +24,8 @@ pub enum CollectorFault {
     PlainText {
         /// The accepted hosts.
         plain: PlainHttp,
+        /// True if [`PlainHttp::PrivateNetwork`] would accept the URL.
+        may_be_private: bool,
     },
 }
 
@@ -48,7 +50,10 @@ impl OtlpCollector {
         let base = parse_checked_url(base, plain).map_err(|unfit| match unfit {
             UrlRefusal::NotAUrl => wrong("is not a URL"),
             UrlRefusal::NoHost | UrlRefusal::NotHttp => wrong("is neither http nor https"),
-            UrlRefusal::PlainText => CollectorFault::PlainText { plain },
+            UrlRefusal::PlainText => {
+                let may_be_private = parse_checked_url(base, PlainHttp::PrivateNetwork).is_ok();
+                CollectorFault::PlainText { plain, may_be_private }
+            }
             UrlRefusal::Credentials => wrong("has a user name or a password in it: use a header"),
         })?;
         let mut map = HeaderMap::new();

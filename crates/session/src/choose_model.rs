@@ -90,16 +90,17 @@ pub fn choose_model(
     Ok(ChosenModel { model: Arc::new(model), reasoning: reasoning_mode(&name), name, api, base_url: own })
 }
 
-/// Converts the error of an endpoint. The hint offers plain HTTP only to a user without a key, whom it shows less.
+/// Converts the error of an endpoint. The hint offers plain HTTP for addresses that may be private.
 fn endpoint_fault(fault: &EndpointFault, has_key: bool) -> OperationFault {
     let told = OperationFault::usage(fault.to_string());
     match fault {
         EndpointFault::PlainText { plain: PlainHttp::PrivateNetwork, .. } => {
             told.with_hint("--insecure-http is for private addresses only")
         }
-        EndpointFault::PlainText { .. } if !has_key => told.with_hint(
-            "a model server in your own network needs --insecure-http, or `insecure_http = true` in your configuration",
-        ),
+        EndpointFault::PlainText { may_be_private: true, .. } => {
+            let key = if has_key { "; your key is then sent unencrypted" } else { "" };
+            told.with_hint(format!("a model server in your own network needs --insecure-http, or `insecure_http = true` in your configuration{key}"))
+        }
         EndpointFault::PlainText { .. } | EndpointFault::Wrong(_) => told,
     }
 }

@@ -83,13 +83,13 @@ pub async fn report_session(journal: &Path, plain: PlainHttp) {
 fn collector_fault(fault: &CollectorFault) -> OperationFault {
     let told = OperationFault::usage(fault.to_string());
     match fault {
-        CollectorFault::PlainText { plain: PlainHttp::PrivateNetwork } => {
+        CollectorFault::PlainText { plain: PlainHttp::PrivateNetwork, .. } => {
             told.with_hint("--insecure-http is for private addresses only")
         }
-        CollectorFault::PlainText { .. } => told.with_hint(
+        CollectorFault::PlainText { may_be_private: true, .. } => told.with_hint(
             "a collector in your own network needs --insecure-http, or `insecure_http = true` in your configuration",
         ),
-        CollectorFault::Wrong(_) => told,
+        CollectorFault::PlainText { .. } | CollectorFault::Wrong(_) => told,
     }
 }
 
