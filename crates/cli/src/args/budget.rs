@@ -32,7 +32,7 @@ impl BudgetArgs {
                 Ok(CostLimit { limit, prices: TokenPrices { input, cached, output } })
             }
             None => Err(OperationFault::usage(format!("--max-cost needs the prices of `{model}`")).with_hint(
-                format!("add to your configuration: [models.\"{model}\"] price = {{ input = 1.25, cached = 0.125, output = 10 }} (dollars for a million tokens)"),
+                format!("in dollars for a million tokens, for example, at the top of your configuration: models.\"{model}\".price = {{ input = 1.25, cached = 0.125, output = 10 }}"),
             )),
         });
         Ok(Arc::new(RunBudget::new(self.max_tokens, cost.transpose()?, self.max_time)))
