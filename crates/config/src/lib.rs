@@ -17,6 +17,7 @@ mod tool_forms;
 mod web_search;
 
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -36,6 +37,16 @@ pub use web_search::{SearchApproval, WebSearchTable};
 
 /// The hint for a state directory that cannot be written.
 pub const STATE_HINT: &str = "set XDG_STATE_HOME or TOOLGATE_HOME to a directory that you can write";
+/// The hint for a state directory on a full disk.
+const FULL_STATE_HINT: &str = "`toolgate log prune --max-size 500MB` removes the oldest sessions; or set XDG_STATE_HOME or TOOLGATE_HOME";
+
+/// Returns the hint for a state directory that cannot be written because of `error`.
+pub fn state_hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FULL_STATE_HINT,
+        _ => STATE_HINT,
+    }
+}
 
 /// Every key with an example, as `toolgate config --help` and docs/configuration.md show it.
 pub const EXAMPLE: &str = include_str!("example.toml");

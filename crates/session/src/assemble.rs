@@ -9,7 +9,7 @@ use agent::{
     RequestUserInput, ResumeAgent, SendInput, SessionAgents, SessionHandle, SessionObserver, SpawnAgent,
     TurnChangesFn, TurnLimits, UserPrompter, WaitForAgents,
 };
-use journal::{SessionId, SessionSettings};
+use journal::{JournalFault, SessionId, SessionSettings};
 use runtime::mcp::{McpClientDeps, McpServers};
 use runtime::{CallObserver, Hook, ToolHandler, Toolgate};
 
@@ -19,8 +19,7 @@ use crate::mcp_servers;
 use crate::open_journal::{OpenJournal, SessionHeader};
 use crate::prune::JournalQuota;
 use crate::turn_diff_store::TurnDiffRecorder;
-use config::OperationFault;
-use config::UserDirs;
+use config::{OperationFault, UserDirs, state_hint};
 
 /// The parts of a session.
 pub struct SessionSpec {
@@ -193,8 +192,17 @@ fn full_instructions(toolgate: &Toolgate, more: Option<&str>) -> String {
 }
 
 /// Converts an error of the journal to a command's error.
-pub fn journal_fault(fault: journal::JournalFault) -> OperationFault {
-    OperationFault::failed(AgentFault::from(fault).to_string())
+pub fn journal_fault(fault: JournalFault) -> OperationFault {
+    agent_fault(&AgentFault::from(fault))
+}
+
+/// Converts the error that ends a turn to a command's error.
+pub fn agent_fault(fault: &AgentFault) -> OperationFault {
+    let told = OperationFault::failed(fault.to_string());
+    match fault {
+        AgentFault::Journal(JournalFault::Unwritten { source, .. }) => told.with_hint(state_hint(source)),
+        AgentFault::Journal(_) | AgentFault::Model(_) | AgentFault::Resume(_) => told,
+    }
 }
 
 /// Names of the tools that manage other agents.

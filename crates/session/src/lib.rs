@@ -27,7 +27,7 @@ mod worktree;
 mod worktree_lock;
 mod worktree_pool;
 
-pub use assemble::{AssembledSession, SessionSpec, assemble, journal_fault};
+pub use assemble::{AssembledSession, SessionSpec, agent_fault, assemble, journal_fault};
 pub use choose_model::ChosenModel;
 pub use deferred_journal::DeferredJournal;
 pub use earlier_session::EarlierSession;

@@ -13,7 +13,7 @@ use runtime::wire::Dialect;
 
 use crate::choose_model::ChosenModel;
 use crate::compose::ComposedTools;
-use config::{OperationFault, STATE_HINT};
+use config::{OperationFault, state_hint};
 
 /// Newest sessions that are searched for the last one in a directory.
 const MAX_SEARCHED_SESSIONS: usize = 200;
@@ -154,7 +154,9 @@ fn environment_secrets() -> impl Iterator<Item = (String, String)> {
 fn write_fault(fault: &JournalFault) -> OperationFault {
     let told = OperationFault::failed(format!("the journal cannot be written, so nothing is done: {fault}"));
     match fault {
-        JournalFault::Unusable { .. } => told.with_hint(STATE_HINT),
+        JournalFault::Unusable { source, .. } | JournalFault::Unwritten { source, .. } => {
+            told.with_hint(state_hint(source))
+        }
         _ => told,
     }
 }

@@ -153,7 +153,7 @@ impl ReplSession<'_> {
         self.view.on_turn_end(&turn_end);
         self.last_turn_end = turn_end.as_ref().map_or("failed", TurnEnd::as_str);
         self.is_in_turn.send_replace(false);
-        ended.map_err(|fault| OperationFault::failed(fault.to_string()))
+        ended.map_err(|fault| session::agent_fault(&fault))
     }
 }
 

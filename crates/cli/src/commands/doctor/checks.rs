@@ -9,6 +9,7 @@ use crate::exit_status::{FAILED, UNCONFINED, USAGE};
 use config::flags::WorkspaceArgs;
 use config::{OperationFault, UserDirs};
 use exec::sandbox::{CgroupSupport, Scratch};
+use private_files::probe_write;
 use runtime::wire::Dialect;
 use session::compose::working_directory;
 use session::hints;
@@ -132,18 +133,14 @@ fn check_state(state: Option<&Path>) -> CheckResult {
         let fix = "set HOME or TOOLGATE_HOME".to_owned();
         return failed(FAILED, "there is no directory for sessions".to_owned(), Some(fix));
     };
-    let missing = |path: &Path, fault: &dyn std::fmt::Display| {
-        let fix = "set XDG_STATE_HOME or TOOLGATE_HOME to a directory that you may write to".to_owned();
+    let missing = |path: &Path, fault: &io::Error| {
+        let fix = config::state_hint(fault).to_owned();
         failed(FAILED, format!("sessions cannot be recorded: `{}`: {fault}", path.display()), Some(fix))
     };
     let sessions = state.join("sessions");
-    let writable =
-        |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).map_err(io::Error::from);
-    match private_files::PrivateDir::open_or_create(state).and_then(|_| writable(state)) {
+    match private_files::PrivateDir::open_or_create(state).and_then(|_| probe_write(state)) {
         Ok(()) => {
-            if sessions.exists()
-                && let Err(fault) = writable(&sessions)
-            {
+            if let Err(fault) = probe_write(&sessions) {
                 return missing(&sessions, &fault);
             }
             let count =
