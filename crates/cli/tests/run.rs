@@ -246,7 +246,7 @@ fn it_stops_after_so_many_requests() {
 fn a_budget_ends_the_run_and_the_session_can_go_on() {
     let long = call("exec_command", &json!({"cmd": "touch began; sleep 60"}));
     let list = || turn(&[call("list_dir", &json!({"path": "."}))]);
-    let price = "[models.\"m\"]\nprice = { input = 1000, output = 1000 }\n";
+    let price = "models.\"m\".price = { input = 1000, output = 1000 }\n";
     for (flags, turns, says) in [
         (["--max-tokens", "1"], [list(), list()], "the budget of 1 tokens is used up"),
         (["--max-cost", "0.000001"], [list(), list()], "the budget of $0.000001 is used up"),
@@ -277,7 +277,7 @@ fn a_cost_limit_needs_prices() {
     assert_eq!(ran.code, Some(2));
     insta::assert_snapshot!(ran.err, @r#"
     error: --max-cost needs the prices of `m`
-    hint: add to your configuration: [models."m"] price = { input = 1.25, cached = 0.125, output = 10 } (dollars for a million tokens)
+    hint: in dollars for a million tokens, for example, at the top of your configuration: models."m".price = { input = 1.25, cached = 0.125, output = 10 }
     "#);
     assert_eq!(served.requests().len(), 0);
 }
@@ -605,6 +605,39 @@ fn a_session_is_replayed_from_where_it_began_and_what_differs_is_told() {
     let text = home.run(&workspace.path(), &["replay", "last"], "");
     assert!(text.err.contains("as it was before the session"), "{}", text.err);
     assert_eq!(home.run(&workspace.path(), &["replay", "nonesuch"], "").code, Some(2));
+}
+
+#[test]
+fn a_replay_changes_nothing_outside_of_its_copy() {
+    let rule = "[[rule]]\npattern = [\"/usr/bin/mkdir\"]\ndecision = \"allow\"\nunsandboxed = true\n";
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let config = home.path().join(".config/toolgate");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("rules.toml"), rule).unwrap();
+    let outside = home.path().join("outside");
+    let escalated =
+        json!({"cmd": "rm -rf x", "sandbox_permissions": "require_escalated", "justification": "x"});
+    let turns = [
+        turn(&[
+            call("exec_command", &json!({"cmd": format!("/usr/bin/mkdir {}", outside.display())})),
+            call("exec_command", &escalated),
+            call("exec_command", &json!({"cmd": "echo same"})),
+        ]),
+        say("Done."),
+    ];
+    let served = ScriptServerProcess::start(home.path(), &turns);
+    let ran = served.run(&home, &workspace, &["go"]);
+    assert_eq!(ran.code, Some(0), "{} {}", ran.out, ran.err);
+    fs::remove_dir(&outside).expect("the rule let it leave the sandbox");
+    let ran = home.run(&workspace.path(), &["replay", "last", "--json"], "");
+    assert!(!outside.exists(), "{}", ran.out);
+    let outcomes: Vec<String> =
+        events(&ran).iter().map(|line| format!("{} {}", line["outcome"], line["why"])).collect();
+    insta::assert_snapshot!(outcomes.join("\n"), @r#"
+    "not_replayed" "it ran outside the sandbox"
+    "not_replayed" "it was refused then"
+    "same" null
+    "#);
 }
 
 #[test]

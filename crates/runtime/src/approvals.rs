@@ -166,6 +166,13 @@ impl ToolgateBuilder {
         self
     }
 
+    /// Removes everything that rules allow: their restrictions stay.
+    #[must_use]
+    pub fn without_permissions(mut self) -> Self {
+        self.asking.rules = self.asking.rules.without_permissions();
+        self
+    }
+
     /// Sets the approver. Without one, calls that need approval are refused.
     #[must_use]
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {

@@ -66,6 +66,26 @@ pub fn compose_with(
     compose_in_dirs(place, UserDirs::from_env()?, change)
 }
 
+/// Composes the tools so that they act only in the directory of `place`, with the user's restrictions and without
+/// their permissions: no other directory can be written, no other machine or socket reached, and no hook runs.
+pub fn compose_bounded(place: &WorkspaceArgs) -> Result<ComposedTools, OperationFault> {
+    let composed = compose_with(place, |config| {
+        config.sandbox.value = match config.sandbox.value {
+            config::SandboxMode::ReadOnly => config::SandboxMode::ReadOnly,
+            config::SandboxMode::WorkspaceWrite
+            | config::SandboxMode::External
+            | config::SandboxMode::DangerFullAccess => config::SandboxMode::WorkspaceWrite,
+        };
+        let confinement = &mut config.confinement;
+        confinement.writable.clear();
+        confinement.hosts.clear();
+        confinement.unix_sockets.clear();
+        confinement.network.value = confinement.network.value.min(config::NetworkMode::Loopback);
+        config.hooks.clear();
+    })?;
+    Ok(composed.without_permissions())
+}
+
 /// Composes the tools with the user's own files in `dirs`.
 pub fn compose_in_dirs(
     place: &WorkspaceArgs,
@@ -291,6 +311,12 @@ impl ComposedTools {
     /// Lets no rule take a command out of the sandbox.
     pub(crate) fn always_confined(mut self) -> Self {
         self.builder = self.builder.always_confined();
+        self
+    }
+
+    /// Removes everything that rules allow beyond the sandbox and the approval policy.
+    pub fn without_permissions(mut self) -> Self {
+        self.builder = self.builder.without_permissions();
         self
     }
 

@@ -131,9 +131,10 @@ pub(crate) struct DemoArgs {
 /// Repeat the calls of a session on a copy of its workspace, and report differences
 ///
 /// Copies the workspace, and reverts the changes of the session in the copy. If that fails, the
-/// copy stays as the workspace is now. The calls run one after another, in the sandbox of the
-/// session, and approval questions get the recorded answers. Times are not compared. Calls of MCP
-/// servers are left out.
+/// copy stays as the workspace is now. The calls run one after another, in the sandbox, and approval
+/// questions get the recorded answers. Times are not compared. Calls that were refused, that ran
+/// outside the sandbox, or that reached other machines or servers are left out: a replay changes
+/// nothing but its copy.
 ///
 /// Exit status: 0 all answers are the same; 1 an answer differs, or the workspace cannot be copied;
 /// 2 the session does not exist.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use config::OperationFault;
 use journal::SessionTimeline;
-use report::replay::{RecordedApprover, RecordedSession, ReplayOutcome, WorkspaceCopy, undo_turns};
+use report::replay::{RecordedSession, ReplayBoundary, ReplayOutcome, WorkspaceCopy, undo_turns};
 use report::resolve_session;
-use session::compose::compose;
+use runtime::{Approver, Hook};
+use session::compose::compose_bounded;
 use terminal::FAINT;
 
 use crate::args::{ReplayArgs, WorkspaceArgs};
@@ -31,7 +32,10 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, OperationFault> {
         model: recorded.model.clone(),
         ..WorkspaceArgs::default()
     };
-    let composed = compose(&place)?.with_approver(Arc::new(RecordedApprover(recorded.decisions.clone())));
+    let boundary = Arc::new(ReplayBoundary::new(recorded.decisions.clone()));
+    let approver = Arc::clone(&boundary) as Arc<dyn Approver>;
+    let hook = Arc::clone(&boundary) as Arc<dyn Hook>;
+    let composed = compose_bounded(&place)?.with_approver(approver).with_hook(hook);
     super::block_on(async {
         let toolgate = composed.build()?;
         let taken_back = undo_turns(&toolgate, &recorded.diffs).await;
@@ -50,7 +54,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, OperationFault> {
         }
         let mut differ = 0;
         for recorded_call in &recorded.calls {
-            let outcome = recorded_call.replay(&toolgate, (&recorded.cwd, &copy.root())).await;
+            let outcome = recorded_call.replay(&toolgate, &boundary, (&recorded.cwd, &copy.root())).await;
             differ += usize::from(matches!(outcome, ReplayOutcome::Differs(_)));
             let shown = if args.json {
                 outcome.to_json(recorded_call).to_string()

@@ -52,7 +52,7 @@ pub struct ConfinementSettings {
 }
 
 /// The network access of confined commands, the strictest first. The doc comments are help texts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum NetworkMode {
     /// None

@@ -205,6 +205,13 @@ impl RuleSet {
         self
     }
 
+    /// Returns the rules that only restrict.
+    #[must_use]
+    pub fn without_permissions(mut self) -> Self {
+        self.rules.retain(|rule| rule.decision != RuleDecision::Allow);
+        self
+    }
+
     /// Returns these rules, with the ask- and forbid-rules for paths below `from` also applied below `to`.
     #[must_use]
     pub fn mirror_paths(mut self, from: &Path, to: &Path) -> Self {

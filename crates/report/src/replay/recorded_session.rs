@@ -1,21 +1,19 @@
-//! Replays the calls of a recorded session with its recorded approvals, undoes its turns and formats each outcome.
+//! Replays the calls of a recorded session, undoes its turns and formats each outcome.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use agent::recorded_tool_call;
 use config::{ApprovalMode, OperationFault, SandboxMode};
-use journal::{JournalEntry, SessionTimeline};
-use runtime::{
-    ApprovalQuestion, Approver, BoxFuture, CallId, CancellationToken, ReviewDecision, ToolCall,
-    ToolErrorKind, ToolPayload, Toolgate,
-};
+use journal::{JournalEntry, SessionTimeline, TimelineAttempt};
+use runtime::{CancellationToken, SandboxPolicy, ToolCall, ToolErrorKind, ToolPayload, Toolgate};
 use serde_json::{Value, json};
 use session::call_title::title;
 use terminal::{FAINT, NAME, to_one_line};
 
 use super::compare_answers::{AnswerDifference, first_difference};
 use super::diff_reversal::{added_files, reverse_diff};
+use super::replay_boundary::ReplayBoundary;
 
 /// The recorded session, as far as it can be replayed.
 pub struct RecordedSession {
@@ -43,6 +41,8 @@ pub struct ReplayedCall {
     error: Option<String>,
     /// The text of the answer, if the call was answered.
     text: Option<String>,
+    /// True if the call ran with more rights than the sandbox of the session gives.
+    left_sandbox: bool,
 }
 
 impl RecordedSession {
@@ -58,6 +58,10 @@ impl RecordedSession {
             .map_err(OperationFault::failed)?;
         let approval = <ApprovalMode as clap::ValueEnum>::from_str(&settings.approval, false)
             .map_err(OperationFault::failed)?;
+        let leaves = |attempt: &TimelineAttempt| {
+            attempt.enforcement == SandboxPolicy::FullAccess.as_str()
+                && attempt.enforcement != settings.sandbox
+        };
         let calls = timeline.calls().map(|(_, call)| {
             let answer = call.answer.as_ref().map(|answer| &answer.answer);
             ReplayedCall {
@@ -65,6 +69,7 @@ impl RecordedSession {
                 success: answer.is_some_and(|answer| answer.success),
                 error: answer.and_then(|answer| answer.error.clone()),
                 text: answer.map(|answer| answer.text.clone()),
+                left_sandbox: call.attempts.iter().any(leaves),
             }
         });
         let decisions = timeline.calls().filter_map(|(_, call)| {
@@ -119,24 +124,6 @@ fn is_refusal(kind: &str) -> bool {
         .any(|refusal| refusal.as_str() == kind)
 }
 
-/// The approver that repeats the recorded decisions.
-pub struct RecordedApprover(pub HashMap<String, String>);
-
-impl Approver for RecordedApprover {
-    fn ask<'a>(&'a self, call: &'a CallId, _: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
-        let decision = match self.0.get(call.as_str()).map(String::as_str) {
-            Some("approved") => ReviewDecision::Approved,
-            // It covered later calls too, which were not asked about. The same holds for a saved rule.
-            Some("approved_for_session" | "approved_with_rule") => ReviewDecision::ApprovedForSession,
-            Some("abort") => ReviewDecision::Abort,
-            _ => ReviewDecision::Denied {
-                note: Some("this was not approved in the recorded session".to_owned()),
-            },
-        };
-        Box::pin(std::future::ready(decision))
-    }
-}
-
 /// The result of replaying one call.
 pub enum ReplayOutcome {
     /// Equal answers.
@@ -149,8 +136,19 @@ pub enum ReplayOutcome {
 
 impl ReplayedCall {
     /// Repeats the call in `copy` instead of `cwd`.
-    pub async fn replay(&self, toolgate: &Toolgate, (cwd, copy): (&Path, &Path)) -> ReplayOutcome {
+    pub async fn replay(
+        &self,
+        toolgate: &Toolgate,
+        boundary: &ReplayBoundary,
+        (cwd, copy): (&Path, &Path),
+    ) -> ReplayOutcome {
         let Some(was) = &self.text else { return ReplayOutcome::Skipped("it was interrupted then") };
+        if self.error.as_deref().is_some_and(is_refusal) {
+            return ReplayOutcome::Skipped("it was refused then");
+        }
+        if self.left_sandbox {
+            return ReplayOutcome::Skipped("it ran outside the sandbox");
+        }
         if self.call.name.starts_with("mcp__") {
             return ReplayOutcome::Skipped("it is a server's");
         }
@@ -169,14 +167,11 @@ impl ReplayedCall {
             }
         }
         let output = toolgate.router().dispatch(call, CancellationToken::new()).await;
+        if boundary.has_stopped(&self.call.id) {
+            return ReplayOutcome::Skipped("it would act outside of the copy");
+        }
         // The answer lists the available tools, and a replay lacks the tools that need a session.
         if was_unknown && output.facts.error == Some(ToolErrorKind::UnknownTool) {
-            return ReplayOutcome::Same;
-        }
-        // The words name who refused: a person then, the record now.
-        if self.error.as_deref().is_some_and(is_refusal)
-            && output.facts.error.is_some_and(|error| is_refusal(error.as_str()))
-        {
             return ReplayOutcome::Same;
         }
         let is = output.joined_text().replace(&copy, &cwd);
