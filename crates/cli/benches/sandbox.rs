@@ -1,4 +1,4 @@
-//! Benchmarks of the sandbox: its overhead against a bare start, bwrap and Codex; with a large host; in a real build.
+//! Benchmarks of the sandbox: its overhead against a bare start, bwrap, srt and Codex; a large host; a real build.
 #![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a benchmark runs peers and prints")]
 
 use std::fs;
@@ -113,11 +113,14 @@ fn peers(runtime: &Runtime, confined: &Toolgate, place: &Path) {
         print_row("confined `true` through `dispatch` / `bwrap` with the same mounts", call, peer);
         print_row("`toolgate sandbox -- true`, a program of its own / the same", us, peer);
     }
-    if let Ok(codex) = std::env::var("CODEX") {
-        let mut theirs = || run(Command::new(&codex).current_dir(place).args(["sandbox", "--", "/bin/true"]));
+    for (variable, name, arguments) in
+        [("CODEX", "codex sandbox --", &["sandbox", "--", "/bin/true"][..]), ("SRT", "srt", &["/bin/true"])]
+    {
+        let Ok(peer) = std::env::var(variable) else { continue };
+        let mut theirs = || run(Command::new(&peer).current_dir(place).args(arguments));
         let [call, us, peer] =
             median_times(30, [&mut || call(runtime, confined, "true"), &mut ours, &mut theirs]);
-        print_row("confined `true` through `dispatch` / `codex sandbox -- true`", call, peer);
+        print_row(&format!("confined `true` through `dispatch` / `{name} true`"), call, peer);
         print_row("`toolgate sandbox -- true`, a program of its own / the same", us, peer);
     }
 }

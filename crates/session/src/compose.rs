@@ -7,13 +7,13 @@ use std::time::Duration;
 use agent::WebSearchTool;
 use exec::spill::Spill;
 use runtime::mcp::{self, McpClientDeps, McpServers};
-use runtime::rules::{NewRule, RuleLayer, RulePath, RuleSet, concerns_tool};
+use runtime::rules::{RulePath, concerns_tool};
 use runtime::wire::{ApiCompat, FreeformDeclaration, IntegerSpelling};
 use runtime::{
     ApplyPatchToolType, ApprovalPolicy, Approver, BuildFault, CallLimits, CallObserver, Confinement,
     EnvironmentPolicy, ErrorHints, Hook, ImageSettings, InheritScope, InstalledShell, ModelFamily,
-    RegistryFault, Rulebook, SandboxPolicy, ShellType, ToolHandler, ToolSource, Toolgate, ToolgateBuilder,
-    ToolsConfig, WebSearchMode,
+    RegistryFault, SandboxPolicy, ShellType, ToolHandler, ToolSource, Toolgate, ToolgateBuilder, ToolsConfig,
+    WebSearchMode,
 };
 
 use crate::absent_tools::AbsentTools;
@@ -22,6 +22,7 @@ use crate::confinement_warnings::{self, WarningPrinter};
 use crate::hints;
 use crate::mcp_servers;
 use crate::spill_store::SpillStore;
+use crate::user_rule_file::UserRuleFile;
 use crate::web_search;
 use config::OperationFault;
 use config::flags::WorkspaceArgs;
@@ -64,26 +65,6 @@ pub fn compose_with(
     change: impl FnOnce(&mut Config),
 ) -> Result<ComposedTools, OperationFault> {
     compose_in_dirs(place, UserDirs::from_env()?, change)
-}
-
-/// Composes the tools so that they act only in the directory of `place`, with the user's restrictions and without
-/// their permissions: no other directory can be written, no other machine or socket reached, and no hook runs.
-pub fn compose_bounded(place: &WorkspaceArgs) -> Result<ComposedTools, OperationFault> {
-    let composed = compose_with(place, |config| {
-        config.sandbox.value = match config.sandbox.value {
-            config::SandboxMode::ReadOnly => config::SandboxMode::ReadOnly,
-            config::SandboxMode::WorkspaceWrite
-            | config::SandboxMode::External
-            | config::SandboxMode::DangerFullAccess => config::SandboxMode::WorkspaceWrite,
-        };
-        let confinement = &mut config.confinement;
-        confinement.writable.clear();
-        confinement.hosts.clear();
-        confinement.unix_sockets.clear();
-        confinement.network.value = confinement.network.value.min(config::NetworkMode::Loopback);
-        config.hooks.clear();
-    })?;
-    Ok(composed.without_permissions())
 }
 
 /// Composes the tools with the user's own files in `dirs`.
@@ -215,7 +196,7 @@ fn with_approval(
         config::ApprovalMode::Disabled => ApprovalPolicy::Disabled,
     });
     if let Some(directory) = &dirs.config {
-        builder = builder.rulebook(Arc::new(UserRuleFile { file: directory.join(config::USER_RULES) }));
+        builder = builder.rulebook(Arc::new(UserRuleFile { path: directory.join(config::USER_RULES) }));
     }
     Ok(config.hooks.iter().fold(builder, |builder, hook| {
         let mut hook = hook.to_command_hook();
@@ -224,19 +205,6 @@ fn with_approval(
         }
         builder.command_hook(hook)
     }))
-}
-
-/// The user's own rules file.
-struct UserRuleFile {
-    file: PathBuf,
-}
-
-impl Rulebook for UserRuleFile {
-    fn save(&self, rule: &NewRule) -> Result<RuleSet, String> {
-        exec::rules::save(&self.file, rule).map_err(|fault| fault.to_string())?;
-        // Reloads the file as the next session will read it. Rules that are loaded twice change nothing.
-        exec::rules::load(&[(RuleLayer::User, self.file.clone())]).map_err(|fault| fault.to_string())
-    }
 }
 
 /// Passes the environment, the session limit and the shell of commands to the builder.
@@ -315,7 +283,7 @@ impl ComposedTools {
     }
 
     /// Removes everything that rules allow beyond the sandbox and the approval policy.
-    pub fn without_permissions(mut self) -> Self {
+    pub(crate) fn without_permissions(mut self) -> Self {
         self.builder = self.builder.without_permissions();
         self
     }

@@ -7,8 +7,8 @@ use config::OperationFault;
 use journal::SessionTimeline;
 use report::replay::{RecordedSession, ReplayBoundary, ReplayOutcome, WorkspaceCopy, undo_turns};
 use report::resolve_session;
-use runtime::{Approver, Hook};
-use session::compose::compose_bounded;
+use runtime::{Approver, Hook, Toolgate};
+use session::compose_bounded;
 use terminal::FAINT;
 
 use crate::args::{ReplayArgs, WorkspaceArgs};
@@ -52,21 +52,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, OperationFault> {
                 copy.file_count()
             ));
         }
-        let mut differ = 0;
-        for recorded_call in &recorded.calls {
-            let outcome = recorded_call.replay(&toolgate, &boundary, (&recorded.cwd, &copy.root())).await;
-            differ += usize::from(matches!(outcome, ReplayOutcome::Differs(_)));
-            let shown = if args.json {
-                outcome.to_json(recorded_call).to_string()
-            } else {
-                outcome.to_text(recorded_call)
-            };
-            if args.json {
-                terminal::print_text(&shown)?;
-            } else {
-                terminal::print_styled(&format!("{shown}\n"))?;
-            }
-        }
+        let differ = replay_calls(&toolgate, &boundary, &recorded, &copy, args.json).await?;
         toolgate.close().await;
         if !args.json {
             let same = recorded.calls.len() - differ;
@@ -74,4 +60,25 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, OperationFault> {
         }
         Ok(if differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
+}
+
+/// Repeats all calls in the copy, and prints each outcome. Returns the number of calls that differ.
+async fn replay_calls(
+    toolgate: &Toolgate,
+    boundary: &ReplayBoundary,
+    recorded: &RecordedSession,
+    copy: &WorkspaceCopy,
+    json: bool,
+) -> Result<usize, OperationFault> {
+    let mut differ = 0;
+    for call in &recorded.calls {
+        let outcome = call.replay(toolgate, boundary, (&recorded.cwd, &copy.root())).await;
+        differ += usize::from(matches!(outcome, ReplayOutcome::Differs(_)));
+        if json {
+            terminal::print_text(&outcome.to_json(call).to_string())?;
+        } else {
+            terminal::print_styled(&format!("{}\n", outcome.to_text(call)))?;
+        }
+    }
+    Ok(differ)
 }

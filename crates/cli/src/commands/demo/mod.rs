@@ -41,7 +41,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, OperationFault> {
     let demo_dir = DemoDirectory::create(args.keep)?;
     let project = demo_dir.path.join("project");
     terminal::print_stderr(&format!(
-        "{FAINT}A small broken project is in {}. The model is scripted; tools, sandbox, policy and journal are real.{FAINT:#}",
+        "{FAINT}A small broken project is in {}.\nThe model is scripted; tools, sandbox, policy and journal are real.{FAINT:#}",
         project.display()
     ));
     terminal::print_stderr(&format!("{NAME}›{NAME:#} {PROMPT}"));
