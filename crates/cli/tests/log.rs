@@ -219,6 +219,28 @@ fn verify_names_modified_lines_and_tolerates_a_torn_end() {
 }
 
 #[test]
+fn verify_finds_removed_lines_with_a_kept_hash() {
+    let desk = JournalFixture::new();
+    desk.write(OLD, &[session("/work"), prompt("one"), prompt("two")]);
+    let told: Value = serde_json::from_str(&desk.run(&["log", "verify", OLD, "--json"]).out).unwrap();
+    let kept = &told["head"].as_str().unwrap()[..12];
+    assert_eq!(desk.run(&["log", "verify", OLD, "--hash", &kept.to_uppercase()]).code, Some(0));
+    let whole = fs::read_to_string(desk.path(OLD)).unwrap();
+    let shorter: String = whole.split_inclusive('\n').take(2).collect();
+    fs::write(desk.path(OLD), shorter).unwrap();
+    assert_eq!(desk.run(&["log", "verify", OLD]).code, Some(0));
+    let found = desk.run(&["log", "verify", OLD, "--hash", kept]);
+    assert_eq!(found.code, Some(1));
+    let says = format!(
+        "{OLD}  wrong  no line has the hash `{kept}`: lines were removed, or the file was replaced\n"
+    );
+    assert_eq!(found.out, says);
+    for wrong in [&["log", "verify", OLD, "--hash", "74fa"][..], &["log", "verify", "--hash", kept]] {
+        assert_eq!(desk.run(wrong).code, Some(2), "{wrong:?}");
+    }
+}
+
+#[test]
 fn calls_are_counted() {
     let desk = JournalFixture::new();
     desk.write(OLD, &[vec![prompt("x")], call("a", "shell"), call("b", "shell")].concat());

@@ -41,6 +41,14 @@ pub enum JournalFault {
         #[source]
         broken: BrokenLine,
     },
+    /// No record of the journal has a hash that the user kept.
+    #[error("`{}` has no line with the hash `{hash}`", path.display())]
+    HashMissing {
+        /// The path of the journal.
+        path: PathBuf,
+        /// The hash, or its beginning.
+        hash: String,
+    },
     /// An entry could not be written. The earlier entries are intact.
     #[error("nothing more can be written to `{}`: {source}", path.display())]
     Unwritten {
@@ -97,6 +105,9 @@ impl JournalFault {
         match self {
             Self::Broken { broken, .. } => broken.to_string(),
             Self::Unusable { source, .. } => format!("it cannot be read: {source}"),
+            Self::HashMissing { hash, .. } => {
+                format!("no line has the hash `{hash}`: lines were removed, or the file was replaced")
+            }
             fault => fault.to_string(),
         }
     }

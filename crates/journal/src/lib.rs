@@ -29,7 +29,10 @@ pub use entry::{
 };
 pub use fault::JournalFault;
 pub use journal::{Journal, ReopenedJournal, is_in_use};
-pub use reader::{JournalContents, JournalReader, TornTail, VerifiedJournal, read_journal, verify_journal};
+pub use reader::{
+    JournalContents, JournalReader, TornTail, VerifiedJournal, read_journal, verify_journal,
+    verify_journal_has,
+};
 pub use record::JournalRecord;
 pub use redact::{Redactor, SHORTEST_SECRET};
 pub use session_id::SessionId;

@@ -222,10 +222,33 @@ pub fn read_journal(path: &Path) -> Result<JournalContents, JournalFault> {
 ///
 /// If the journal cannot be read, or is broken: [`JournalFault::Broken`] contains the line and its defect.
 pub fn verify_journal(path: &Path) -> Result<VerifiedJournal, JournalFault> {
+    verify_records(path, |_| {})
+}
+
+/// Verifies a whole journal, and that it still has the record with the hash `kept`, or one that begins with it. Also
+/// detects lines that were removed at the end, if the hash was kept elsewhere.
+///
+/// # Errors
+///
+/// Like [`verify_journal`], or [`JournalFault::HashMissing`].
+pub fn verify_journal_has(path: &Path, kept: &str) -> Result<VerifiedJournal, JournalFault> {
+    let mut found = false;
+    let verified = verify_records(path, |record| found |= record.hash.starts_with(kept))?;
+    if found {
+        Ok(verified)
+    } else {
+        Err(JournalFault::HashMissing { path: path.to_owned(), hash: kept.to_owned() })
+    }
+}
+
+fn verify_records(
+    path: &Path,
+    mut visit: impl FnMut(&JournalRecord),
+) -> Result<VerifiedJournal, JournalFault> {
     let mut lines = JournalReader::open(path)?;
     // ends: with the file
     for record in lines.by_ref() {
-        record?;
+        visit(&record?);
     }
     Ok(VerifiedJournal { records: lines.lines_read, last_hash: lines.last_hash.clone(), torn: lines.torn })
 }

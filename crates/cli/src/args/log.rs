@@ -62,8 +62,8 @@ pub(crate) enum LogCommand {
 /// Check that sessions were not modified after they were written
 ///
 /// Each line of a session has a hash over itself and the line before. This command recomputes all
-/// hashes and prints the last one, which stands for the whole session: keep a copy elsewhere if it
-/// matters. An incomplete last line is reported, but is not an error: the program or the machine
+/// hashes and prints the last one, which stands for the whole session. Changed lines are always found.
+/// To find removed lines too, keep that hash elsewhere and give it with --hash. An incomplete last line is reported, but is not an error: the program or the machine
 /// died.
 ///
 /// Exit status: 0 all sessions are intact; 1 a session was modified or cannot be read; 2 the
@@ -73,11 +73,15 @@ pub(crate) enum LogCommand {
 Examples:
   toolgate log verify
   toolgate log verify last
+  toolgate log verify last --hash 74fa08c1
   toolgate log verify --json ~/saved/20261116-213602-4f9a1c.jsonl")]
 pub(crate) struct LogVerifyArgs {
     /// Check these sessions instead of all: the beginning of a name, `last`, or a file
     #[arg(value_name = "ID|FILE", add = crate::completion_candidates::sessions())]
     pub(crate) sessions: Vec<OsString>,
+    /// Require a line with this hash, or its first digits, in the one session that you name
+    #[arg(long, value_name = "HASH", value_parser = parse_kept_hash, requires = "sessions")]
+    pub(crate) hash: Option<String>,
     /// Print JSON, one object for each session
     #[arg(long)]
     pub(crate) json: bool,
@@ -107,4 +111,15 @@ pub(crate) struct StatsArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The fewest digits of a hash: fewer could be there by chance.
+const MIN_HASH_DIGITS: usize = 8;
+
+fn parse_kept_hash(text: &str) -> Result<String, String> {
+    let is_hash =
+        text.bytes().all(|byte| byte.is_ascii_hexdigit()) && (MIN_HASH_DIGITS..=64).contains(&text.len());
+    is_hash
+        .then(|| text.to_ascii_lowercase())
+        .ok_or_else(|| "a hash has 8 to 64 hexadecimal digits".to_owned())
 }

@@ -125,10 +125,16 @@ fn verify_sessions(args: &LogVerifyArgs) -> Result<ExitCode, OperationFault> {
             .map(|word| resolve_session::resolve(&directory, word))
             .collect::<Result<_, _>>()?
     };
+    if args.hash.is_some() && sessions.len() != 1 {
+        return Err(OperationFault::usage("--hash is of one session"));
+    }
     let mut worst = 0;
     // Prints each line as soon as it is known: there may be many sessions.
     for session in &sessions {
-        let verified = journal::verify_journal(&session.path);
+        let verified = match &args.hash {
+            Some(kept) => journal::verify_journal_has(&session.path, kept),
+            None => journal::verify_journal(&session.path),
+        };
         worst = worst.max(exit_status(&verified));
         let line = if args.json {
             verify_result::as_json(session, &verified).to_string()
