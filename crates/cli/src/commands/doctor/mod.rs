@@ -102,7 +102,7 @@ fn sandbox_verdict(tiers: &[MachineSupport], fix: Option<SetupFix>) -> String {
         Some((Tier::Namespaces, gaps)) if gaps.is_empty() => {
             return format!(
                 "{GOOD}Commands are fully sandboxed on this machine.{GOOD:#} They write only where you allow it, reach only the hosts\n\
-                 that you allow, and find no secrets.\n\n"
+                 that you allow, and do not see the usual secrets.\n\n"
             );
         }
         Some((tier, gaps)) => {
@@ -214,7 +214,7 @@ mod tests {
         let refused = || (Tier::Namespaces, Err("Operation not permitted".to_owned()));
         assert_snapshot!(said(vec![(Tier::Namespaces, Ok(Vec::new())), landlock()], None), @r"
         Commands are fully sandboxed on this machine. They write only where you allow it, reach only the hosts
-        that you allow, and find no secrets.
+        that you allow, and do not see the usual secrets.
         ");
         assert_snapshot!(said(vec![refused(), landlock()], Some(SetupFix::AppArmorProfile)), @r"
         Commands are not fully sandboxed on this machine (landlock only):
