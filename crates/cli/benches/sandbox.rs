@@ -142,7 +142,7 @@ fn large(runtime: &Runtime, confined: &Toolgate) {
 
 fn build(runtime: &Runtime, confined: &Toolgate, unconfined: &Toolgate, place: &Path) {
     let script = format!(
-        "cd {}/crate && rm -rf target && CARGO_TARGET_DIR=target cargo build --quiet --offline",
+        "cd {}/crate && CARGO_TARGET_DIR=$(mktemp -d -p .) cargo build --quiet --offline",
         place.display()
     );
     let [us, peer]: [Duration; 2] = median_times(
