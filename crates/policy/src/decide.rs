@@ -208,6 +208,16 @@ impl Gate {
         self.verdict_from(tool, intent, evaluation)
     }
 
+    /// Decides about a command that the caller chose. Nothing is asked, and nothing beyond the policy is granted.
+    pub fn permit_chosen(&self, tool: &str, intent: &Intent) -> Result<Permit, Denial> {
+        match self.decide(tool, intent) {
+            Verdict::Allow(permit) => Ok(permit),
+            Verdict::Forbid(denial) => Err(denial),
+            // The grants of the question are those that a person would see and give.
+            Verdict::Ask(question) => Ok(self.create_permit(&question.intent, Grants::new(), 0)),
+        }
+    }
+
     /// Decides like [`decide`](Self::decide), and returns the analysis of the intent's command, with its programs
     /// resolved.
     pub fn explain(&self, tool: &str, intent: &Intent) -> (Verdict, Option<CommandAnalysis>) {
@@ -230,7 +240,8 @@ impl Gate {
         let approved = !hook_asks && self.approvals.covers(&keys, &grants);
         if reasons.is_empty() || approved {
             grants.extend(self.approvals.grants_with(&keys));
-            return Verdict::Allow(self.create_permit(intent, grants, 0));
+            let permit = self.create_permit(intent, grants, 0);
+            return Verdict::Allow(permit.with_earlier_yes(!reasons.is_empty()));
         }
         let permit = self.create_permit(intent, grants.clone(), 0);
         Verdict::Ask(Box::new(ApprovalQuestion {

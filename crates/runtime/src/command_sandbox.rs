@@ -14,7 +14,7 @@ use exec::run_to_end::{OneShotCommand, OneShotFault, OneShotOutput};
 use exec::sandbox::Scratch;
 use exec::session::{Lifetime, ProcessSession, Pump, SessionOrigin, SessionTable};
 use exec::shell::ShellCommands;
-use policy::{CommandLine, Denial, Gate, Intent, Permit, ReviewDecision, ReviewOutcome, Verdict};
+use policy::{CommandLine, Denial, Gate, Intent, Permit};
 
 use crate::{BuildFault, ToolgateBuilder};
 
@@ -126,17 +126,7 @@ impl CommandSandbox {
     }
 
     fn permit_for(&self, line: &CommandLine) -> Result<Permit, Denial> {
-        match self.gate.decide("sandbox", &Intent::run(line.clone(), &self.directory)) {
-            Verdict::Allow(permit) => Ok(permit),
-            Verdict::Forbid(denial) => Err(denial),
-            // The caller chose the command, so its approval is implied.
-            Verdict::Ask(question) => match self.gate.settle(*question, &ReviewDecision::Approved) {
-                ReviewOutcome::Allow(permit) => Ok(permit),
-                ReviewOutcome::Denied { .. } | ReviewOutcome::Unanswered { .. } | ReviewOutcome::Stop => {
-                    Err(Denial::NotStatedRun { argv: line.argv() })
-                }
-            },
-        }
+        self.gate.permit_chosen("sandbox", &Intent::run(line.clone(), &self.directory))
     }
 
     /// Runs `argv` with the given standard input, output and error.
@@ -199,6 +189,16 @@ impl CommandSandbox {
     pub async fn explain(&self, argv: &[String]) -> Result<ConfinementReport, SandboxFault> {
         let permit = self.permit_for(&argv.to_vec().into())?;
         Ok(self.sessions.spawner().find_cell(&permit).await?.explain())
+    }
+
+    /// Tries if this machine can confine commands in the tiers of `confinement`.
+    ///
+    /// # Errors
+    ///
+    /// The fault that would refuse each command.
+    pub async fn check_tiers(confinement: &policy::Confinement) -> Result<(), SandboxFault> {
+        let spawner = exec::process::Spawner::default();
+        Ok(exec::sandbox::check_tiers(&spawner, confinement).await?)
     }
 
     /// Probes what this machine supports, tier by tier, and returns advice on missing support.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use exec::run_to_end::{OneShotCommand, OneShotOutput, find_program};
 use exec::session::SharedProcesses;
-use policy::{CommandLine, EnvironmentPolicy, Gate, Intent, Permit, ReviewDecision, ReviewOutcome, Verdict};
+use policy::{CommandLine, EnvironmentPolicy, Gate, Intent, Permit};
 
 use crate::hooks::user_program_permit;
 
@@ -38,17 +38,9 @@ impl InternalCommand<'_> {
     ) -> Result<OneShotOutput, String> {
         let line = self.resolve_line()?;
         let gate = gate.for_internal_commands();
-        let permit = match gate.decide("git", &Intent::run(line.clone(), self.directory)) {
-            Verdict::Allow(permit) => permit,
-            Verdict::Forbid(denial) => return Err(denial.to_string()),
-            // The user did not request this command, and its words are our own, so it is not asked about.
-            Verdict::Ask(question) => match gate.settle(*question, &ReviewDecision::Approved) {
-                ReviewOutcome::Allow(permit) => permit,
-                ReviewOutcome::Denied { .. } | ReviewOutcome::Unanswered { .. } | ReviewOutcome::Stop => {
-                    return Err("it may not be run".to_owned());
-                }
-            },
-        };
+        // The user did not request this command, and its words are our own, so it is not asked about.
+        let intent = Intent::run(line.clone(), self.directory);
+        let permit = gate.permit_chosen("git", &intent).map_err(|denial| denial.to_string())?;
         self.run(processes, &line, &permit).await
     }
 

@@ -1,5 +1,5 @@
 //! An embedding program needs no preparation: these tests run commands in the standard test harness.
-#![expect(clippy::unwrap_used, reason = "tests may unwrap")]
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests may unwrap, and lay out files")]
 
 use std::path::Path;
 use std::time::Duration;
@@ -44,6 +44,37 @@ fn a_command_gets_its_input_and_its_variables() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("one\nhello\n{}\n", real.display()));
     assert_eq!(output.exit.code(), 3);
     assert!(!matches!(output.enforcement, Enforcement::None { .. }), "{:?}", output.enforcement);
+}
+
+#[test]
+fn a_read_only_sandbox_keeps_what_a_dangerous_command_would_remove() {
+    let directory = testkit::visible_tempdir();
+    let kept = directory.path().join("src/kept");
+    std::fs::create_dir(directory.path().join("src")).unwrap();
+    std::fs::write(&kept, "kept").unwrap();
+    std::os::unix::fs::symlink("src", directory.path().join("link")).unwrap();
+    let sandbox = Toolgate::at(directory.path()).sandbox(SandboxPolicy::ReadOnly).build_sandbox().unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    for dangerous in [
+        "rm -rf src",
+        "rm -f src/kept",
+        "rm -rf ./src/..",
+        "rm -rf link/kept",
+        "find . -delete",
+        "rm -rf src; mkdir src; echo evil > src/kept",
+        "mv src gone",
+        "truncate -s 0 src/kept",
+        "dd if=/dev/zero of=src/kept count=1",
+        "chmod -R 000 src",
+        "shred -u src/kept",
+        "git clean -fdx",
+    ] {
+        let command = SandboxCommand::new(["sh", "-c", dangerous]);
+        let ran = runtime.block_on(sandbox.run_to_end(&command)).unwrap();
+        assert_eq!(std::fs::read_to_string(&kept).unwrap(), "kept", "{dangerous}: {ran:?}");
+    }
+    let ran = runtime.block_on(sandbox.run_to_end(&SandboxCommand::new(["rm", "-rf", "src"]))).unwrap();
+    assert!(kept.exists() && ran.exit.code() != 0, "{ran:?}");
 }
 
 #[test]

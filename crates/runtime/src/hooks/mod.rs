@@ -15,7 +15,7 @@ use exec::run_to_end::{OneShotCommand, find_program};
 use policy::rules::concerns_tool;
 use policy::{
     CommandLine, DenyRead, Effect, EnvironmentPolicy, Gate, InheritScope, Intent, Permit, ReadRoot,
-    ReadScope, ReviewDecision, ReviewOutcome, SandboxPolicy, Verdict,
+    ReadScope, SandboxPolicy,
 };
 use serde_json::Value;
 use tool::{BoxFuture, ToolOutput};
@@ -143,16 +143,7 @@ fn path_variable() -> Option<OsString> {
 pub(crate) fn user_program_permit(line: &CommandLine, cwd: &Path) -> Result<Permit, String> {
     let nothing = DenyRead::new([""; 0], None).map_err(|fault| fault.to_string())?;
     let gate = Gate::new(ReadScope::new(vec![ReadRoot::new("/")], nothing), SandboxPolicy::FullAccess);
-    match gate.decide("hook", &Intent::run(line.clone(), cwd)) {
-        Verdict::Allow(permit) => Ok(permit),
-        Verdict::Forbid(denial) => Err(denial.to_string()),
-        Verdict::Ask(question) => match gate.settle(*question, &ReviewDecision::Approved) {
-            ReviewOutcome::Allow(permit) => Ok(permit),
-            ReviewOutcome::Denied { .. } | ReviewOutcome::Unanswered { .. } | ReviewOutcome::Stop => {
-                Err("it may not be run".to_owned())
-            }
-        },
-    }
+    gate.permit_chosen("hook", &Intent::run(line.clone(), cwd)).map_err(|denial| denial.to_string())
 }
 
 /// A hook with its resolved program.
