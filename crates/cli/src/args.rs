@@ -10,6 +10,7 @@ mod prune;
 mod run;
 mod serve;
 
+use config::ConfinementTier;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -413,9 +414,11 @@ pub(crate) enum ForeignRuleFormat {
 Examples:
   toolgate doctor
   toolgate doctor --verbose
+  toolgate doctor --require landlock
   sudo toolgate doctor --fix
 
-Exit status: 0 everything can be enforced; 1 something cannot; 125 no command can be confined.")]
+Exit status: 0 everything can be enforced, or what you require; 1 something cannot; 125 no command can
+be confined.")]
 pub(crate) struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
@@ -423,9 +426,12 @@ pub(crate) struct DoctorArgs {
     /// Show every layer of the sandbox, and what would be missing with it alone
     #[arg(long, conflicts_with = "json")]
     pub(crate) verbose: bool,
+    /// Be content with these layers of the sandbox (default: confinement.require, or all of them)
+    #[arg(long, value_enum, value_name = "LAYER")]
+    pub(crate) require: Option<ConfinementTier>,
     /// Install an AppArmor profile that lets this program create namespaces; Ubuntu 24.04 needs it,
     /// and only root can do it
-    #[arg(long, conflicts_with_all = ["json", "verbose"])]
+    #[arg(long, conflicts_with_all = ["json", "verbose", "require"])]
     pub(crate) fix: bool,
 }
 

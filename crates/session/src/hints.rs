@@ -197,7 +197,7 @@ pub fn setup_hint(fix: SetupFix) -> Option<String> {
             Some("`--sandbox external` leaves all confinement to the container".to_owned())
         }
         SetupFix::AppArmorProfile => Some("`sudo toolgate doctor --fix` does it".to_owned()),
-        SetupFix::Sysctl(_) => None,
+        SetupFix::Sysctl(_) | SetupFix::MaskedProc => None,
     }
 }
 

@@ -173,6 +173,22 @@ async fn receive_first_message(control: &UnixStream) -> io::Result<(Vec<u8>, Opt
     }
 }
 
+/// Tries if this machine can confine commands in the tiers of `confinement`.
+///
+/// # Errors
+///
+/// The fault that would refuse each command.
+pub async fn check_tiers(spawner: &Spawner, confinement: &Confinement) -> Result<(), SpawnFault> {
+    let scratch = Arc::new(Scratch::new()?);
+    let tried = Confinement {
+        network: NetworkPolicy::Off,
+        strongest_tier: confinement.strongest_tier,
+        weakest_tier: confinement.weakest_tier,
+        ..Confinement::default()
+    };
+    create_strongest(spawner, &Arc::new(empty_read_scope()?), &Arc::new(tried), &scratch).await.map(drop)
+}
+
 /// The support of one tier on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineSupport {
@@ -185,8 +201,7 @@ pub struct MachineSupport {
 /// Tries every tier as a command would be confined. Also returns the remedy for missing ones.
 pub async fn probe(spawner: &Spawner) -> Result<(Vec<MachineSupport>, Option<SetupFix>), SpawnFault> {
     let scratch = Arc::new(Scratch::new()?);
-    let nothing = policy::DenyRead::new(std::iter::empty::<&str>(), None).map_err(io::Error::other)?;
-    let read_scope = Arc::new(ReadScope::new(Vec::new(), nothing));
+    let read_scope = Arc::new(empty_read_scope()?);
     let mut support = Vec::new();
     for tier in [Tier::Namespaces, Tier::Landlock, Tier::Seccomp] {
         let confinement = Arc::new(Confinement { network: NetworkPolicy::Off, ..Confinement::default() });
@@ -201,7 +216,14 @@ pub async fn probe(spawner: &Spawner) -> Result<(Vec<MachineSupport>, Option<Set
         .filter_map(|able| Some(MissingTier { tier: able.tier, why: able.outcome.as_ref().err()?.clone() }))
         .collect();
     let fix = setup_advice::setup_advice(&missing, &setup_advice::UserNamespaceFacts::of_this_machine());
+    let gaps = support.first().and_then(|strongest| strongest.outcome.as_ref().ok());
+    let fix = fix.or_else(|| gaps.and_then(|gaps| setup_advice::advice_for_gaps(gaps)));
     Ok((support, fix))
+}
+
+fn empty_read_scope() -> io::Result<ReadScope> {
+    let nothing = policy::DenyRead::new(std::iter::empty::<&str>(), None).map_err(io::Error::other)?;
+    Ok(ReadScope::new(Vec::new(), nothing))
 }
 
 #[cfg(test)]

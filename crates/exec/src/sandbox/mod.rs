@@ -40,7 +40,7 @@ mod socket_origin;
 pub(crate) mod sys;
 
 pub use cgroup::CgroupSupport;
-pub use create_cell::{MachineSupport, probe};
+pub use create_cell::{MachineSupport, check_tiers, probe};
 pub(crate) use file_stamp::FileStamp;
 pub use refusal::SandboxRefusal;
 pub use scratch::Scratch;

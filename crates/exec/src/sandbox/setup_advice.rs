@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use policy::{MissingTier, Tier};
+use policy::{EnforcementGap, MissingTier, Tier};
 use rustix::fs::{Mode, OFlags};
 
 /// The machine's settings for user namespaces.
@@ -50,6 +50,8 @@ pub enum SetupFix {
     AppArmorProfile,
     /// The container must allow user namespaces.
     Container,
+    /// The container must not hide parts of `/proc`: then the kernel refuses another one.
+    MaskedProc,
 }
 
 impl fmt::Display for SetupFix {
@@ -59,6 +61,9 @@ impl fmt::Display for SetupFix {
             Self::AppArmorProfile => {
                 f.write_str("install an AppArmor profile that allows user namespaces to this program")
             }
+            Self::MaskedProc => f.write_str(
+                "start the container with --security-opt systempaths=unconfined (in Kubernetes: procMount: Unmasked)",
+            ),
             Self::Container => f.write_str(
                 "start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined",
             ),
@@ -80,6 +85,11 @@ pub(crate) fn setup_advice(missing: &[MissingTier], facts: &UserNamespaceFacts) 
         UserNamespaceFacts { container: true, .. } => Some(SetupFix::Container),
         _ => None,
     }
+}
+
+/// Returns the way to close the gaps of the strongest tier, if one is known.
+pub(crate) fn advice_for_gaps(gaps: &[EnforcementGap]) -> Option<SetupFix> {
+    gaps.contains(&EnforcementGap::OuterProc).then_some(SetupFix::MaskedProc)
 }
 
 #[cfg(test)]

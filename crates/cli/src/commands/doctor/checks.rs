@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::exit_status::{FAILED, UNCONFINED, USAGE};
-use config::flags::WorkspaceArgs;
-use config::{OperationFault, UserDirs};
+use config::flags::{ConfinementArgs, WorkspaceArgs};
+use config::{Config, ConfinementTier, OperationFault, UserDirs};
 use exec::sandbox::{CgroupSupport, Scratch};
 use private_files::probe_write;
 use runtime::wire::Dialect;
@@ -52,21 +52,20 @@ pub(super) struct CheckFault {
 
 /// Runs every check. `scratch` is the private directory of commands, or the reason why there is none; `machine` is the
 /// fault of a sandbox that could not be tried.
-pub(super) fn run_all(scratch: &io::Result<Scratch>, machine: Option<String>) -> Vec<MachineCheck> {
-    let place = WorkspaceArgs::default();
+pub(super) fn run_all(
+    scratch: &io::Result<Scratch>,
+    machine: Option<String>,
+    config: Result<&Config, &OperationFault>,
+) -> Vec<MachineCheck> {
     let dirs = UserDirs::from_env();
-    let config = dirs
-        .as_ref()
-        .map_err(copy_fault)
-        .and_then(|dirs| config::load(&working_directory(&place)?, dirs, &place));
-    let model = config.as_ref().ok().and_then(|config| config.model.value.clone());
+    let model = config.ok().and_then(|config| config.model.value.clone());
     let check = |name, result| MachineCheck { name, result };
     let mut checks = Vec::new();
     if let Some(text) = machine {
         checks.push(check("sandbox", failed(UNCONFINED, text, None)));
     }
     checks.extend([
-        check("config", check_config(config.as_ref().err(), dirs.as_ref().ok())),
+        check("config", check_config(config.err(), dirs.as_ref().ok())),
         check("model", check_model(model.as_deref())),
         check("key", check_key()),
         check("state", check_state(dirs.as_ref().ok().and_then(|dirs| dirs.state.as_deref()))),
@@ -81,12 +80,11 @@ fn failed(status: u8, text: String, fix: Option<String>) -> CheckResult {
     CheckResult::Failed(CheckFault { status, text, fix })
 }
 
-fn copy_fault(fault: &OperationFault) -> OperationFault {
-    let copy = OperationFault::usage(fault.message());
-    match fault.hint() {
-        Some(hint) => copy.with_hint(hint),
-        None => copy,
-    }
+/// Loads the configuration, with the required tier of the command line.
+pub(super) fn load_config(require: Option<ConfinementTier>) -> Result<Config, OperationFault> {
+    let confine = ConfinementArgs { require, ..ConfinementArgs::default() };
+    let place = WorkspaceArgs { confine, ..WorkspaceArgs::default() };
+    config::load(&working_directory(&place)?, &UserDirs::from_env()?, &place)
 }
 
 fn check_config(fault: Option<&OperationFault>, dirs: Option<&UserDirs>) -> CheckResult {
@@ -189,9 +187,11 @@ fn check_cgroups(support: CgroupSupport) -> CheckResult {
             let held = match (processes, memory) {
                 (true, _) => "only the number of processes is limited for a session",
                 (_, true) => "only memory is limited for a session",
-                (false, false) => "no group of a session's own",
+                (false, false) => "no control group can be made for a session",
             };
-            CheckResult::Missing(format!("{held}; the limits of single processes hold"))
+            CheckResult::Missing(format!(
+                "{held}: memory and process limits count for each process alone; in a systemd unit, `Delegate=yes` helps"
+            ))
         }
     }
 }

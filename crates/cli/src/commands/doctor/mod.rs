@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use crate::args::DoctorArgs;
 use crate::exit_status::{FAILED, UNCONFINED};
 use checks::{CheckResult, MachineCheck};
-use config::OperationFault;
-use session::hints;
+use config::{Config, OperationFault, SettingSource};
+use session::{confinement_check, hints};
 use terminal::{FAINT, NAME, escape_invisible, print_styled, print_text};
 
 const GOOD: Style = AnsiColor::Green.on_default();
@@ -33,22 +33,41 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, OperationFault> {
         Ok(_) => probe_machine(),
         Err(_) => (Vec::new(), None, None),
     };
+    let config = checks::load_config(args.require);
+    let required = RequiredTier::from_config(config.as_ref().ok());
     let full = tiers.first().is_some_and(|best| best.outcome.as_ref().is_ok_and(Vec::is_empty));
-    let checks = checks::run_all(&scratch, machine);
+    let checks = checks::run_all(&scratch, machine, config.as_ref());
     if args.json {
         let private = scratch.as_ref().ok();
         let private = private
             .map(|private| json!({ "path": private.base_directory(), "taken": private.foreign_base() }));
         print_text(&report_json(full, &tiers, fix, &checks, &private).to_string())?;
     } else {
-        print_styled(&verdict(&tiers, fix, &checks))?;
+        print_styled(&verdict(&tiers, fix, &checks, required))?;
         checks.iter().try_for_each(print_check)?;
         if args.verbose || !full {
             print_styled(&format!("\n{FAINT}Layers of the sandbox, the strongest first:{FAINT:#}\n"))?;
             tiers.iter().take(if args.verbose { usize::MAX } else { 2 }).try_for_each(print_tier)?;
         }
     }
-    Ok(ExitCode::from(exit_status(&tiers, &checks)))
+    Ok(ExitCode::from(exit_status(&tiers, &checks, required)))
+}
+
+/// The weakest tier that commands run with.
+#[derive(Debug, Clone, Copy)]
+struct RequiredTier {
+    tier: Tier,
+    /// True if the user chose it.
+    is_chosen: bool,
+}
+
+impl RequiredTier {
+    fn from_config(config: Option<&Config>) -> Self {
+        config.map_or(Self { tier: Tier::Namespaces, is_chosen: false }, |config| Self {
+            tier: confinement_check::required_tier(config),
+            is_chosen: config.confinement.require.source != SettingSource::BuiltIn,
+        })
+    }
 }
 
 /// Tries every tier. The last value is the fault of a sandbox that could not be tried.
@@ -61,17 +80,24 @@ fn probe_machine() -> (Vec<MachineSupport>, Option<SetupFix>, Option<String>) {
 
 /// Returns the exit status: of a machine that confines no command, else of a failed check, else of an incomplete
 /// sandbox.
-fn exit_status(tiers: &[MachineSupport], checks: &[MachineCheck]) -> u8 {
+fn exit_status(tiers: &[MachineSupport], checks: &[MachineCheck], required: RequiredTier) -> u8 {
     let is_full = |best: &MachineSupport| best.outcome.as_ref().is_ok_and(Vec::is_empty);
+    let is_enough = |tier: &MachineSupport| tier.outcome.is_ok() && tier.tier >= required.tier;
+    let suffices = tiers.first().is_some_and(is_full) || required.is_chosen && tiers.iter().any(is_enough);
     if tiers.iter().all(|tier| tier.outcome.is_err()) {
         return UNCONFINED;
     }
     let failed = checks.iter().filter_map(|check| Some(check.fault()?.status)).max();
-    failed.unwrap_or(if tiers.first().is_some_and(is_full) { 0 } else { FAILED })
+    failed.unwrap_or(if suffices { 0 } else { FAILED })
 }
 
 /// Returns the verdict: what holds, what does not, and the one command that fixes it.
-fn verdict(tiers: &[MachineSupport], fix: Option<SetupFix>, checks: &[MachineCheck]) -> String {
+fn verdict(
+    tiers: &[MachineSupport],
+    fix: Option<SetupFix>,
+    checks: &[MachineCheck],
+    required: RequiredTier,
+) -> String {
     let mut text = String::new();
     for fault in checks.iter().filter_map(MachineCheck::fault) {
         if text.is_empty() {
@@ -86,7 +112,7 @@ fn verdict(tiers: &[MachineSupport], fix: Option<SetupFix>, checks: &[MachineChe
         text.push('\n');
     }
     if !tiers.is_empty() {
-        text.push_str(&sandbox_verdict(tiers, fix));
+        text.push_str(&sandbox_verdict(tiers, fix, required.tier));
     }
     text
 }
@@ -96,7 +122,7 @@ fn indent_further_lines(text: &str) -> String {
     escape_invisible(text).replace('\n', "\n    ")
 }
 
-fn sandbox_verdict(tiers: &[MachineSupport], fix: Option<SetupFix>) -> String {
+fn sandbox_verdict(tiers: &[MachineSupport], fix: Option<SetupFix>, required: Tier) -> String {
     let working = tiers.iter().find_map(|tier| Some((tier.tier, tier.outcome.as_ref().ok()?)));
     let mut text = match working {
         Some((Tier::Namespaces, gaps)) if gaps.is_empty() => {
@@ -106,17 +132,17 @@ fn sandbox_verdict(tiers: &[MachineSupport], fix: Option<SetupFix>) -> String {
             );
         }
         Some((tier, gaps)) => {
-            let mut text = format!(
-                "{BAD}Commands are not fully sandboxed on this machine{BAD:#} ({} only):\n",
-                tier.as_str()
-            );
+            let (runs, name) = (tier >= required, tier.as_str());
+            let style = if runs { WARN } else { BAD };
+            let mut text =
+                format!("{style}Commands are not fully sandboxed on this machine{style:#} ({name} only):\n");
             for gap in gaps.iter().take(MAX_VERDICT_GAPS) {
                 text.push_str(&format!("  {WARN}!{WARN:#} {}\n", gap.sentence()));
             }
-            text.push_str(&format!(
-                "They do not run unless you accept that with `--require {}`.\n",
-                tier.as_str()
-            ));
+            text.push_str(&match runs {
+                true => format!("They run, since `confinement.require` is `{}`.\n", required.as_str()),
+                false => format!("They do not run unless you accept that with `--require {name}`.\n"),
+            });
             text
         }
         None => format!("{BAD}Commands cannot be sandboxed on this machine{BAD:#}, so none is run.\n"),
@@ -205,7 +231,7 @@ mod tests {
     fn said(tiers: Vec<(Tier, Result<Vec<EnforcementGap>, String>)>, fix: Option<SetupFix>) -> String {
         let tiers: Vec<MachineSupport> =
             tiers.into_iter().map(|(tier, outcome)| MachineSupport { tier, outcome }).collect();
-        strip_str(&verdict(&tiers, fix, &[])).to_string()
+        strip_str(&verdict(&tiers, fix, &[], RequiredTier::from_config(None))).to_string()
     }
 
     #[test]
@@ -223,6 +249,13 @@ mod tests {
         They do not run unless you accept that with `--require landlock`.
         Fix: install an AppArmor profile that allows user namespaces to this program
              `sudo toolgate doctor --fix` does it
+        ");
+        let masked = (Tier::Namespaces, Ok(vec![EnforcementGap::OuterProc]));
+        assert_snapshot!(said(vec![masked], Some(SetupFix::MaskedProc)), @r"
+        Commands are not fully sandboxed on this machine (namespaces only):
+          ! `/proc` shows the processes outside
+        They run, since `confinement.require` is `namespaces`.
+        Fix: start the container with --security-opt systempaths=unconfined (in Kubernetes: procMount: Unmasked)
         ");
         assert_snapshot!(said(vec![refused()], None), @"Commands cannot be sandboxed on this machine, so none is run.");
     }
