@@ -71,7 +71,7 @@ pub use tool::{
     replace_lone_surrogates, truncate_middle,
 };
 #[cfg(feature = "tools")]
-pub use tools::{DEFAULT_SESSIONS, ImageSettings};
+pub use tools::{COMMANDS_REFUSED, DEFAULT_SESSIONS, ImageSettings};
 #[cfg(feature = "tools")]
 pub use turn::{TurnDiff, TurnDiffTracker};
 #[cfg(feature = "wire")]

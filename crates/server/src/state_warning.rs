@@ -2,9 +2,18 @@
 
 use config::{UserDirs, state_hint};
 use private_files::probe_write;
+use session::hints::SCRATCH_HINT;
 
-/// Prints a warning to stderr if the directory of sessions cannot be written.
+/// Prints a warning to stderr if the directory of sessions, or the one of temporary files, cannot be written.
 pub(crate) fn warn_if_unwritable(dirs: &UserDirs) {
+    let temporary = std::env::temp_dir();
+    if let Err(error) = probe_write(&temporary) {
+        let path = temporary.display();
+        terminal::print_warning(&format!(
+            "no command can run: `{path}` cannot hold temporary files: {error}"
+        ));
+        terminal::print_hint(SCRATCH_HINT);
+    }
     let Some(sessions) = &dirs.sessions else { return };
     if let Err(error) = probe_write(sessions) {
         let path = sessions.display();

@@ -17,7 +17,7 @@ pub(crate) fn command_confinement(config: &Config, cwd: &Path, dirs: &UserDirs) 
 }
 
 /// Converts the configured confinement to the policy's type.
-fn to_confinement(config: &config::ConfinementSettings) -> Confinement {
+pub(crate) fn to_confinement(config: &config::ConfinementSettings) -> Confinement {
     const MB: u64 = 1 << 20;
     let tier = |tier: config::ConfinementTier| match tier {
         config::ConfinementTier::Nothing => Tier::Nothing,

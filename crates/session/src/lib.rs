@@ -8,6 +8,7 @@ pub mod choose_model;
 pub mod compose;
 mod compose_bounded;
 mod configured_confinement;
+pub mod confinement_check;
 pub mod confinement_warnings;
 mod deferred_journal;
 mod earlier_session;

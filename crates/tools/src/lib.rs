@@ -36,7 +36,7 @@ mod write_stdin;
 
 use std::sync::Arc;
 
-pub use commands::{CommandRunner, DEFAULT_SESSIONS};
+pub use commands::{COMMANDS_REFUSED, CommandRunner, DEFAULT_SESSIONS};
 pub use edit_tracker::EditTracker;
 pub use image_file::ImageSettings;
 pub use programs::program_tools;

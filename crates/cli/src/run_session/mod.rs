@@ -183,6 +183,7 @@ impl SessionRun<'_> {
             composed = composed.with_approver(Arc::clone(approver));
         }
         let subagents = args.agents.then(|| build_subagents(&place, inputs, (&chosen, &limits), &processes));
+        let confinement_check = composed.check_confinement();
         let screen = SessionScreen::new(view, inputs, refusals);
         let is_widened = matches!(continued, Some(ContinuedSession::Widened(_)));
         let context = limits.context;
@@ -218,7 +219,14 @@ impl SessionRun<'_> {
                 other_directory: earlier.as_ref().and_then(|earlier| earlier.other_directory(&cwd)),
             });
             let surroundings = RunSurroundings { dirs, place, plain_http };
-            run_turns_and_close(assembled, screen, surroundings, (prompt, images)).await
+            let running = run_turns_and_close(assembled, screen, surroundings, (prompt, images));
+            tokio::pin!(running);
+            // The check must not delay the first request.
+            tokio::select! {
+                biased;
+                ended = &mut running => ended,
+                () = confinement_check => running.await,
+            }
         })
     }
 

@@ -150,9 +150,16 @@ fn answer_request(
             None => (StatusCode::OK, PROBE_TYPE, "ready\n".to_owned()),
             Some(why) => (StatusCode::SERVICE_UNAVAILABLE, PROBE_TYPE, format!("{why}\n")),
         },
-        ScrapeVerdict::Refuse(status) => {
-            (status, PROBE_TYPE, format!("{status}; the metrics are at {PATH}\n"))
+        ScrapeVerdict::Refuse(status) => (status, PROBE_TYPE, refusal_text(status)),
+    }
+}
+
+fn refusal_text(status: StatusCode) -> String {
+    match status {
+        StatusCode::FORBIDDEN => {
+            format!("{status}: the Host header names another machine; --allow-remote NAME admits it\n")
         }
+        _ => format!("{status}; the metrics are at {PATH}\n"),
     }
 }
 

@@ -56,9 +56,8 @@ pub(crate) struct LiveCounts {
 }
 
 impl ServerMetrics {
-    /// Counts a session, and returns its observer.
+    /// Returns the observer of a session.
     pub(crate) fn observe_session(self: &Arc<Self>) -> Arc<SessionMetrics> {
-        self.0.lock().sessions_started += 1;
         Arc::new(SessionMetrics { metrics: Arc::clone(self), built_in: OnceLock::new() })
     }
 
@@ -167,8 +166,9 @@ pub(crate) struct SessionMetrics {
 }
 
 impl SessionMetrics {
-    /// Sets the tools that have labels of their own: the built-in ones of `toolgate`.
-    pub(crate) fn set_tools(&self, toolgate: &Toolgate) {
+    /// Counts the session, whose tools are those of `toolgate`.
+    pub(crate) fn begin(&self, toolgate: &Toolgate) {
+        self.metrics.0.lock().sessions_started += 1;
         let routers = [Some(toolgate.router()), toolgate.program_router()];
         let specs = routers.into_iter().flatten().flat_map(|router| router.registry().callable_specs());
         let _first = self.built_in.set(specs.map(|spec| spec.name().to_owned()).collect());

@@ -25,6 +25,9 @@ use crate::stop_signals::{self, ServerExit};
 use config::OperationFault;
 use config::UserDirs;
 use config::flags::WorkspaceArgs;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use session::compose::working_directory;
+use session::confinement_check;
 use session_server::SessionServer;
 
 /// Time in which connections write the last answers. The clients are on this machine.
@@ -53,8 +56,12 @@ pub async fn run(settings: ServeSettings) -> Result<ServerExit, OperationFault> 
     let ServeSettings { socket, websocket, token_env, metrics, allow_remote, flags } = settings;
     let endpoint = metrics.map(|address| MetricsEndpoint::bind(address, &allow_remote)).transpose()?;
     let dirs = UserDirs::from_env()?;
+    // A wrong configuration would refuse each session.
+    let config = config::load(&working_directory(&flags)?, &dirs, &flags)?;
     state_warning::warn_if_unwritable(&dirs);
-    let server = Arc::new(SessionServer::new(flags, dirs));
+    let can_confine = confinement_check::can_confine(&config).await;
+    raise_open_files_limit();
+    let server = Arc::new(SessionServer::new(flags, dirs, can_confine));
     let scrapes = serve_metrics(&server, endpoint);
     let serving = async {
         match (&socket, websocket) {
@@ -87,6 +94,13 @@ pub async fn run(settings: ServeSettings) -> Result<ServerExit, OperationFault> 
     Ok(exit)
 }
 
+/// Raises the limit of open files to what the system allows: a session needs some twenty. Commands keep the limit
+/// that this process got, since they are not started from it.
+fn raise_open_files_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let _as_before = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
 /// Serves the metrics of `server`, if there is an endpoint for them. Never returns.
 async fn serve_metrics(server: &Arc<SessionServer>, endpoint: Option<MetricsEndpoint>) {
     let Some(endpoint) = endpoint else { return std::future::pending().await };
@@ -99,6 +113,7 @@ impl PageSource for SessionServer {
     }
 
     fn unready_reason(&self) -> Option<&'static str> {
-        state_warning::unready_reason(&self.dirs)
+        let unconfined = (!self.can_confine).then_some("no command can be confined");
+        state_warning::unready_reason(&self.dirs).or(unconfined)
     }
 }

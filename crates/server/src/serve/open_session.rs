@@ -140,7 +140,7 @@ fn open_session(
         agents: subagents.as_ref().map(|subagents| Arc::clone(subagents).root_agents()),
     };
     let assembled = session::assemble(spec).map_err(|fault| to_rpc_fault(&fault))?;
-    metrics.set_tools(&assembled.toolgate);
+    metrics.begin(&assembled.toolgate);
     if let Some(subagents) = &subagents {
         subagents.register(Vec::new(), &assembled);
     }

@@ -32,6 +32,8 @@ const MAX_LISTED: usize = 1000;
 pub(super) struct SessionServer {
     pub(super) place: WorkspaceArgs,
     pub(super) dirs: UserDirs,
+    /// True if commands can be confined as the configuration demands.
+    pub(super) can_confine: bool,
     /// Starts processes for all sessions.
     pub(super) processes: SharedProcesses,
     sessions: Mutex<HashMap<String, Arc<HostedSession>>>,
@@ -44,10 +46,11 @@ pub(super) struct SessionServer {
 }
 
 impl SessionServer {
-    pub(super) fn new(place: WorkspaceArgs, dirs: UserDirs) -> Self {
+    pub(super) fn new(place: WorkspaceArgs, dirs: UserDirs, can_confine: bool) -> Self {
         Self {
             place,
             dirs,
+            can_confine,
             processes: SharedProcesses::default(),
             sessions: Mutex::default(),
             clients: Mutex::default(),

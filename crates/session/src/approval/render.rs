@@ -386,8 +386,8 @@ fn render_limits(text_box: &mut TextBox, question: &ApprovalQuestion) {
 }
 
 fn render_grants(text_box: &mut TextBox, question: &ApprovalQuestion) {
-    let grants: Vec<String> = question.grants.iter().map(ToString::to_string).collect();
-    text_box.push_field("yes gives", &grants, DANGER);
+    let grants: Vec<String> = question.grants.iter().map(|grant| format!("lets it {grant}")).collect();
+    text_box.push_field("a yes", &grants, DANGER);
 }
 
 /// Adds warnings about the question itself: escaped characters, and more lines than the screen has for it.

@@ -125,7 +125,7 @@ fn escalation_shows_the_models_justification() {
                     compose up -d
       starts    /usr/bin/bash, /usr/bin/docker
       confined  nothing: it would run without the sandbox, and may do whatever you may
-      yes gives run without the sandbox
+      a yes     lets it run without the sandbox
 
     The model says why, in its own words (not verified):
       │ The tests need docker.
@@ -161,7 +161,7 @@ fn refused_path_is_offered_as_a_grant() {
       runs      ordinary  make install
       starts    /usr/bin/bash, /usr/bin/make
       confined  workspace-write: writes below `/w` and its own /tmp; network: loopback
-      yes gives change `/srv/cache/x`
+      a yes     lets it change `/srv/cache/x`
 
       y         yes, once
       a         yes, always: first shows the rule that would be saved
@@ -189,7 +189,7 @@ fn refused_host_is_offered_as_a_grant() {
       runs      ordinary  cargo fetch
       starts    /usr/bin/bash, /usr/bin/cargo
       confined  workspace-write: writes below `/w` and its own /tmp; network: loopback
-      yes gives connect to `crates.io:443`
+      a yes     lets it connect to `crates.io:443`
 
       y         yes, once
       a         yes, always: first shows the rule that would be saved
@@ -306,7 +306,7 @@ fn foreign_text_cannot_imitate_the_question() {
       writes    /
       starts    /usr/bin/bash, /usr/bin/ls, /usr/bin/rm
       confined  nothing: it would run without the sandbox, and may do whatever you may
-      yes gives run without the sandbox
+      a yes     lets it run without the sandbox
 
     The model says why, in its own words (not verified):
       │ Safe.\u{1b}[8m

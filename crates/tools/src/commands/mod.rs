@@ -98,7 +98,8 @@ impl EscalationRequest<'_> {
 }
 
 /// The notice about a machine that cannot confine commands. The answer of each call has the reason.
-const COMMANDS_REFUSED: &str = "commands are not run: this machine cannot confine them as the policy demands";
+pub const COMMANDS_REFUSED: &str =
+    "commands are not run: this machine cannot confine them as the policy demands";
 
 /// A command that a model wants to run.
 pub(crate) struct CommandRequest {
