@@ -205,7 +205,9 @@ impl CallObserver for JournalRecorder {
             }
             CallEvent::Asked { why } => JournalEntry::Asked { call, why: why.clone() },
             CallEvent::Decided { decision } => {
-                JournalEntry::Decided { call, decision: (*decision).to_owned(), by: "user".to_owned() }
+                // The only decision that no person made.
+                let by = if *decision == "unanswered" { "no one" } else { "user" };
+                JournalEntry::Decided { call, decision: (*decision).to_owned(), by: by.to_owned() }
             }
             CallEvent::Notice(ToolNotice::PlanUpdated { steps, .. }) => {
                 let step = |step: &tool::PlanStep| JournalPlanStep {

@@ -39,9 +39,9 @@ pub enum CallEvent {
         /// The reasons, one sentence each.
         why: Vec<String>,
     },
-    /// The user has decided.
+    /// The question is closed.
     Decided {
-        /// `approved`, `approved_for_session`, `approved_with_rule`, `denied` or `abort`.
+        /// `approved`, `approved_for_session`, `approved_with_rule`, `denied`, `unanswered` or `abort`.
         decision: &'static str,
     },
     /// The tool reports something.

@@ -140,6 +140,9 @@ impl ToolOrchestrator {
         let policy = || format!("approval {}", self.gate.approval().as_str());
         let name = verdict_name(verdict);
         let (why, by) = match verdict {
+            Verdict::Allow(permit) if permit.is_from_earlier_yes() => {
+                (Vec::new(), "an earlier yes in this session".to_owned())
+            }
             Verdict::Allow(_) => (Vec::new(), policy()),
             Verdict::Forbid(denial) => (vec![denial.to_string()], policy()),
             Verdict::Ask(question) => {
@@ -182,8 +185,9 @@ impl ToolOrchestrator {
             let preview_permit = self.gate.preview_permit(&question.intent);
             question.intent.diff =
                 call_run.attempt.preview(&preview_permit, call_run.cx).await.or(question.intent.diff);
-            let why = question.reasons.iter().map(ToString::to_string).collect();
-            observers.notify(call, &CallEvent::Asked { why });
+            let reasons: Vec<String> = question.reasons.iter().map(ToString::to_string).collect();
+            observers.notify(call, &CallEvent::Asked { why: reasons.clone() });
+            let is_retry = question.is_retry;
             let decision = approver.ask(call, &question).await;
             observers.notify(call, &CallEvent::Decided { decision: decision.as_str() });
             if let ReviewDecision::ApprovedWithRule(rule) = &decision {
@@ -192,7 +196,14 @@ impl ToolOrchestrator {
             match self.gate.settle(question, &decision) {
                 ReviewOutcome::Allow(permit) => Ok(permit),
                 ReviewOutcome::Denied { note } => Err(ToolError::Denied { note }),
-                ReviewOutcome::Unanswered { why } => Err(ToolError::Unanswered { why }),
+                ReviewOutcome::Unanswered { why } => {
+                    // What a repeated call was refused stands in its own answer.
+                    let because = match is_retry {
+                        true => String::new(),
+                        false => format!(" (it needed a yes, because {})", reasons.join("; ")),
+                    };
+                    Err(ToolError::Unanswered { why: format!("{why}{because}") })
+                }
                 ReviewOutcome::Stop => {
                     *stopped = Some(Instant::now());
                     Err(ToolError::Stopped)

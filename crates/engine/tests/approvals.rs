@@ -160,7 +160,7 @@ async fn an_unanswered_question_is_no_denial_by_the_user() {
     });
     let router = router().with_approver(away);
     let (text, error) = answer(&router, "rm -rf x").await;
-    assert_snapshot!(text, @"refused, because no person answered: the client showed it to no one");
+    assert_snapshot!(text, @"refused, because no person answered: the client showed it to no one (it needed a yes, because `rm -rf x` removes files without asking)");
     assert_eq!(error, Some(ToolErrorKind::Denied));
     let (text, _) = answer(&router, "write /out/a").await;
     assert_snapshot!(text, @"

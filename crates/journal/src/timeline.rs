@@ -128,6 +128,16 @@ pub struct TimelineDecision {
     pub time: EventTime,
 }
 
+impl TimelineDecision {
+    /// Describes it for a person.
+    pub fn describe(&self) -> String {
+        match self.decision.as_str() {
+            "unanswered" => "no one answered".to_owned(),
+            decision => format!("{decision} by {}", self.by),
+        }
+    }
+}
+
 /// One attempt to run a call.
 #[derive(Debug)]
 pub struct TimelineAttempt {

@@ -98,7 +98,8 @@ impl ReviewDecision {
             Self::Approved => "approved",
             Self::ApprovedForSession => "approved_for_session",
             Self::ApprovedWithRule(_) => "approved_with_rule",
-            Self::Denied { .. } | Self::Unanswered { .. } => "denied",
+            Self::Denied { .. } => "denied",
+            Self::Unanswered { .. } => "unanswered",
             Self::Abort => "abort",
         }
     }

@@ -30,6 +30,8 @@ pub struct Permit {
     confinement: Arc<Confinement>,
     grants: Grants,
     widenings: usize,
+    /// True if an approval for the session covers it, without which a person would have been asked.
+    from_earlier_yes: bool,
     machine: Arc<dyn MachineLookup>,
 }
 
@@ -54,7 +56,18 @@ impl Permit {
         confinement: Arc<Confinement>,
     ) -> Self {
         let (grants, machine) = (Grants::new(), Arc::new(UnknownMachine));
-        Self { reads, writes, runs, read_scope, sandbox, confinement, grants, widenings: 0, machine }
+        Self {
+            reads,
+            writes,
+            runs,
+            read_scope,
+            sandbox,
+            confinement,
+            grants,
+            widenings: 0,
+            from_earlier_yes: false,
+            machine,
+        }
     }
 
     /// Sets the machine on which files named by git's configuration are looked up.
@@ -67,6 +80,16 @@ impl Permit {
     pub(crate) fn with_grants(mut self, grants: Grants, widenings: usize) -> Self {
         (self.grants, self.widenings) = (grants, widenings);
         self
+    }
+
+    pub(crate) fn with_earlier_yes(mut self, from_earlier_yes: bool) -> Self {
+        self.from_earlier_yes = from_earlier_yes;
+        self
+    }
+
+    /// Returns true if an earlier yes of the session covers it, without which a person would have been asked.
+    pub fn is_from_earlier_yes(&self) -> bool {
+        self.from_earlier_yes
     }
 
     /// Returns the grants beyond the policy.

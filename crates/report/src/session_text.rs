@@ -278,7 +278,7 @@ pub(crate) fn call_sentences(call: &TimelineCall) -> Vec<String> {
             Some(decision) => {
                 let took =
                     format_amount::format_duration(decision.time.after_ms.saturating_sub(asked.after_ms));
-                format!("asked{why}: {} by {} after {took}", decision.decision, decision.by)
+                format!("asked{why}: {} after {took}", decision.describe())
             }
             None => format!("asked{why}: no answer"),
         });

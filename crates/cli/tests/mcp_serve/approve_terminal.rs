@@ -136,6 +136,26 @@ fn a_client_that_declines_at_once_does_not_answer_for_the_terminal() {
 }
 
 #[test]
+fn a_yes_runs_nothing_for_a_client_that_has_left() {
+    let world = McpFixture::new();
+    let mut server = world.serve_initialized(&[], &json!({ "elicitation": {} }));
+    let (mut stream, mut lines) = connected(&world, &server);
+    server.request(
+        "tools/call",
+        &json!({ "name": "shell_command", "arguments": { "command": "rm -rf x; touch ran" } }),
+    );
+    let question = hear(&mut lines).unwrap();
+    assert_eq!(question["type"], "question", "{question}");
+    server.close_input();
+    // It is closed before the server ends, which waits for its calls.
+    assert_eq!(hear(&mut lines), Some(json!({ "type": "settled", "id": question["id"] })));
+    let yes = json!({ "type": "answer", "id": question["id"], "digest": question["digest"], "said": "once" });
+    let _server_may_be_gone = writeln!(stream, "{yes}");
+    assert_eq!(server.disconnect().0, Some(0));
+    assert!(!world.work.path().join("ran").exists());
+}
+
+#[test]
 fn first_answer_wins() {
     let world = McpFixture::new();
     let mut server = world.serve_initialized(&[], &json!({ "elicitation": {} }));

@@ -175,6 +175,11 @@ impl McpServerProcess {
         self.next_message()
     }
 
+    /// Closes the input, as a client that is killed does.
+    pub(crate) fn close_input(&mut self) {
+        drop(self.input.take());
+    }
+
     /// Disconnects, and returns the exit status and stderr.
     pub(crate) fn disconnect(mut self) -> (Option<i32>, String) {
         drop(self.input.take());

@@ -40,9 +40,9 @@ async fn serve_transport<T>(
 where
     T: Transport<RoleServer> + 'static,
 {
-    let handler = McpRequestHandler::new(&SharedServerState::new(host)?);
+    let handler = McpRequestHandler::new(&SharedServerState::new(Arc::clone(&host))?);
     let closed = stop.child_token();
-    let client = PipeTransport { inner: transport, closed: closed.clone(), session_begun: false };
+    let client = PipeTransport { inner: transport, host, closed: closed.clone(), session_begun: false };
     match serve_server_with_ct(handler, client, closed.clone()).await {
         Ok(running) => {
             running.waiting().await.map_err(io::Error::other)?;
@@ -62,6 +62,7 @@ where
 /// are ignored.
 struct PipeTransport<T> {
     inner: T,
+    host: Arc<dyn ToolHost>,
     closed: CancellationToken,
     session_begun: bool,
 }
@@ -80,7 +81,10 @@ impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for PipeTransport
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         // ends: with the client, or with the first message that counts
         loop {
-            let message = self.inner.receive().await?;
+            let Some(message) = self.inner.receive().await else {
+                self.host.on_client_left();
+                return None;
+            };
             match &message {
                 ClientJsonRpcMessage::Request(request) => {
                     self.session_begun |= begins_session(&request.request);

@@ -19,6 +19,9 @@ pub trait ToolHost: Send + Sync + 'static {
     /// Starts a call. The call runs by itself, and is cancelled when the returned value is dropped.
     fn start(&self, call: HostCall) -> Box<dyn RunningCall>;
 
+    /// The only client has left: running calls are about to be cancelled, and no question may be answered any more.
+    fn on_client_left(&self) {}
+
     /// Returns this host for the client's directories; `None` if it stays in its own.
     fn for_roots(&self, _roots: &[PathBuf]) -> Option<Arc<dyn ToolHost>> {
         None

@@ -79,8 +79,14 @@ fn outcome(call: &TimelineCall) -> (CallOutcome, Option<String>) {
         (CallOutcome::Refused, Some("forbidden".to_owned()))
     } else if is(ToolErrorKind::Denied) || is(ToolErrorKind::Stopped) {
         let decision = call.questions.last().and_then(|question| question.decision.as_ref());
-        let by = decision.map(|decision| format!(" by {}", decision.by)).unwrap_or_default();
-        (CallOutcome::Refused, Some(format!("refused{by}")))
+        let refused = decision.map_or_else(
+            || "refused".to_owned(),
+            |decision| match decision.decision.as_str() {
+                "unanswered" => format!("refused: {}", decision.describe()),
+                _ => format!("refused by {}", decision.by),
+            },
+        );
+        (CallOutcome::Refused, Some(refused))
     } else if answer.answer.error.is_none() {
         (CallOutcome::Failed, Some("failed".to_owned()))
     } else {
@@ -92,7 +98,7 @@ fn outcome(call: &TimelineCall) -> (CallOutcome, Option<String>) {
 fn approver(call: &TimelineCall) -> Option<String> {
     let ran = !call.attempts.is_empty() && outcome(call).0 != CallOutcome::Refused;
     let decision = call.questions.last()?.decision.as_ref().filter(|_| ran)?;
-    Some(format!("asked: {} by {}", decision.decision, decision.by))
+    Some(format!("asked: {}", decision.describe()))
 }
 
 fn sandbox_refusal(call: &TimelineCall) -> Option<String> {

@@ -41,8 +41,10 @@ impl Approver for ReplayBoundary {
             SandboxPolicy::ReadOnly | SandboxPolicy::WorkspaceWrite => !question.grants.is_empty(),
             SandboxPolicy::External | SandboxPolicy::FullAccess => true,
         };
-        let was_denied =
-            matches!(self.decisions.get(call.as_str()).map(String::as_str), Some("denied" | "abort"));
+        let was_denied = matches!(
+            self.decisions.get(call.as_str()).map(String::as_str),
+            Some("denied" | "unanswered" | "abort")
+        );
         let decision = if leaves || was_denied {
             if leaves {
                 self.stop(call);

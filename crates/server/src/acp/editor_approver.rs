@@ -38,7 +38,7 @@ impl Approver for EditorApprover {
                 // The editor closed its side of the connection, so the user did not refuse the call: abort
                 // it.
                 Err(_) if self.peer.is_half_closed() => ReviewDecision::Abort,
-                Err(fault) => deny_with_note(&format!("the editor could not be asked: {fault}")),
+                Err(fault) => unanswered(&format!("the editor could not be asked: {fault}")),
             }
         })
     }
@@ -95,7 +95,7 @@ fn list_reasons(question: &ApprovalQuestion) -> String {
     }
     lines.push(format!("- confined to: {}", to_one_line(&confinement_summary(question))));
     lines.extend(
-        question.grants.iter().map(|grant| format!("- a yes gives: {}", to_one_line(&grant.to_string()))),
+        question.grants.iter().map(|grant| format!("- a yes lets it {}", to_one_line(&grant.to_string()))),
     );
     if question.is_retry {
         lines.push("- it was tried, and would be run again from its beginning".to_owned());
@@ -152,7 +152,7 @@ fn permission_options(question: &ApprovalQuestion) -> Vec<PermissionOption> {
 fn parse_decision(answer: Value, question: &ApprovalQuestion) -> ReviewDecision {
     let PermissionResponse { outcome } = match parse_params(answer) {
         Ok(permission) => permission,
-        Err(fault) => return deny_with_note(&format!("the editor's answer was none: {fault}")),
+        Err(fault) => return unanswered(&format!("the editor's answer was none: {fault}")),
     };
     let rule = question.proposal.as_ref().map(|proposal| &proposal.rule);
     match outcome {
@@ -163,14 +163,14 @@ fn parse_decision(answer: Value, question: &ApprovalQuestion) -> ReviewDecision 
             let said = json!({ "decision": option_id });
             match crate::pipe::parse_decision(&said, rule) {
                 Ok(decision) if offered => decision,
-                Ok(_) | Err(_) => deny_with_note("the editor's answer was none that it was offered"),
+                Ok(_) | Err(_) => unanswered("the editor's answer was none that it was offered"),
             }
         }
     }
 }
 
-fn deny_with_note(note: &str) -> ReviewDecision {
-    ReviewDecision::Denied { note: Some(note.to_owned()) }
+fn unanswered(why: &str) -> ReviewDecision {
+    ReviewDecision::Unanswered { why: why.to_owned() }
 }
 
 #[cfg(test)]

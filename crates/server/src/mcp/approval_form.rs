@@ -48,9 +48,11 @@ fn rule_in_short(question: &ApprovalQuestion) -> Option<String> {
     Some(terminal::to_one_line(&lines.collect::<Vec<_>>().join(", ")).replace('"', ""))
 }
 
-/// The end of a truncated form.
-const TRUNCATION_NOTE: &str = "\n\n… there is more of it, so it cannot be allowed here. `toolgate approve` in another terminal shows all of it, \
-                    and takes the answer.";
+/// The note in a truncated form, below its first line: a client may hide the end of a text.
+const TRUNCATION_NOTE: &str = "This is too long for a form, so it cannot be allowed here. `toolgate approve` in another terminal shows all of \
+                               it, and takes the answer.";
+/// Lines that clients show in a window of 40 lines. Some hide the rest of a longer text without saying so.
+const SHOWN_LINES: usize = 22;
 /// The denial that the model reads after an answer to a truncated form.
 const TOO_LONG: &str =
     "it is too long for the client's form; `toolgate approve` in a terminal shows all of it, then try again";
@@ -101,7 +103,7 @@ impl ApprovalForm {
             FORM_ORDER.into_iter().filter(|choice| possible.contains(choice)).collect();
         if is_truncated {
             message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
-            message.push_str(TRUNCATION_NOTE);
+            insert_below_title(&mut message, TRUNCATION_NOTE);
             offered.retain(|choice| match choice {
                 ApprovalChoice::Once | ApprovalChoice::Session | ApprovalChoice::Always => false,
                 ApprovalChoice::No | ApprovalChoice::Note | ApprovalChoice::Stop => true,
@@ -134,7 +136,17 @@ impl ApprovalForm {
             FormRound::First => "",
             FormRound::Second => AGAIN_NOTE,
         };
-        ClientInput::Form { message: format!("{}{again}", self.message), schema }
+        let mut message = format!("{}{again}", self.message);
+        let lines = message.lines().count();
+        // Two-key clients say how many lines they hide, and need their few lines for the command.
+        let may_hide = !client.is_some_and(|name| TWO_KEY_CLIENTS.contains(&name));
+        if may_hide && !self.is_truncated && lines > SHOWN_LINES {
+            let note = format!(
+                "{lines} lines follow. If some are hidden here, `toolgate approve` in another terminal shows all."
+            );
+            insert_below_title(&mut message, &note);
+        }
+        ClientInput::Form { message, schema }
     }
 
     /// Returns the kind of the client's answer, and the decision that it means.
@@ -169,6 +181,12 @@ impl ApprovalForm {
     }
 }
 
+/// Inserts a paragraph below the first line of `message`.
+fn insert_below_title(message: &mut String, note: &str) {
+    let end = message.find('\n').unwrap_or(message.len());
+    message.insert_str(end, &format!("\n\n{note}"));
+}
+
 #[cfg(test)]
 mod tests {
     use runtime::{ApprovalPolicy, Escalation};
@@ -189,9 +207,9 @@ mod tests {
             ("yes for exactly this until the server ends", "approved_for_session"),
             ("no", "denied"),
             ("no, and the model should wait", "abort"),
-            ("maybe", "denied"),
-            ("", "denied"),
-            ("always: save the rule pattern = [cargo, test]", "denied"),
+            ("maybe", "unanswered"),
+            ("", "unanswered"),
+            ("always: save the rule pattern = [cargo, test]", "unanswered"),
         ] {
             assert_eq!(said(&plain, accept(answer)), expected, "{answer}");
         }
@@ -199,16 +217,16 @@ mod tests {
             said(&ruled, accept("always: save the rule pattern = [cargo, test]")),
             "approved_with_rule"
         );
-        for odd in [
-            json!(null),
-            json!({}),
-            json!({ "action": "accept" }),
-            json!({ "action": "decline", "content": { "answer": "yes" } }),
-            json!({ "action": "cancel", "content": { "answer": "yes" } }),
-            json!({ "content": { "answer": "yes" } }),
-            json!({ "action": "accept", "content": { "answer": ["yes"] } }),
+        for (odd, expected) in [
+            (json!(null), "unanswered"),
+            (json!({}), "unanswered"),
+            (json!({ "action": "accept" }), "unanswered"),
+            (json!({ "action": "decline", "content": { "answer": "yes" } }), "denied"),
+            (json!({ "action": "cancel", "content": { "answer": "yes" } }), "denied"),
+            (json!({ "content": { "answer": "yes" } }), "unanswered"),
+            (json!({ "action": "accept", "content": { "answer": ["yes"] } }), "unanswered"),
         ] {
-            assert_eq!(said(&ruled, odd.clone()), "denied", "{odd}");
+            assert_eq!(said(&ruled, odd.clone()), expected, "{odd}");
         }
     }
 
@@ -279,22 +297,22 @@ mod tests {
         };
         insta::assert_snapshot!(first_lines("rm -rf build"), @"
         Toolgate asks: run `rm -rf build`?
-          yes gives run without the sandbox
+          a yes     lets it run without the sandbox
         It would run this in `/w` by `/bin/bash -lc`:
         ");
         insta::assert_snapshot!(first_lines("cargo build --release --package server --target-dir /tmp/out"), @"
         Toolgate asks: may shell_command run this?
           │ cargo build --release --package server --target-dir /tmp/out
-          yes gives run without the sandbox
+          a yes     lets it run without the sandbox
         ");
         insta::assert_snapshot!(first_lines(&format!("rm -rf {}", "directory/".repeat(9))), @"
         Toolgate asks: may shell_command do this?
-          yes gives run without the sandbox
+          a yes     lets it run without the sandbox
         It would run this in `/w` by `/bin/bash -lc`:
         ");
         insta::assert_snapshot!(first_lines("rm -rf a\nrm -rf b"), @"
         Toolgate asks: may shell_command do this?
-          yes gives run without the sandbox
+          a yes     lets it run without the sandbox
         It would run this in `/w` by `/bin/bash -lc`:
         ");
         let title = first_lines(&format!("rm {}", "x".repeat(35))).lines().next().unwrap().chars().count();
@@ -316,7 +334,9 @@ mod tests {
         let head: Vec<&str> = message.lines().take_while(|line| !line.contains("an ordinary step")).collect();
         insta::assert_snapshot!(head.join("\n"), @"
         Toolgate asks: may shell_command do this?
-          yes gives run without the sandbox
+
+        This is too long for a form, so it cannot be allowed here. `toolgate approve` in another terminal shows all of it, and takes the answer.
+          a yes     lets it run without the sandbox
 
           why       `rm -rf build` removes files without asking
                     `echo` cannot be understood: there are too many commands
@@ -329,7 +349,7 @@ mod tests {
 
           runs      dangerous (removes files without asking) rm -rf build
         ");
-        insta::assert_snapshot!(message.lines().last().unwrap(), @"… there is more of it, so it cannot be allowed here. `toolgate approve` in another terminal shows all of it, and takes the answer.");
+
         assert!(!message.contains("payload"));
         assert_eq!(schema["properties"]["answer"]["enum"], json!(["no", "no, and the model should wait"]));
         for yes in [

@@ -201,6 +201,10 @@ impl ToolHost for McpHost {
         })
     }
 
+    fn on_client_left(&self) {
+        self.environment.running_calls.withdraw_questions();
+    }
+
     fn for_roots(&self, roots: &[PathBuf]) -> Option<Arc<dyn ToolHost>> {
         let chosen = self.environment.choose_roots(roots);
         let (first, more) = chosen.split_first()?;

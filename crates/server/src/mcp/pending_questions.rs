@@ -14,6 +14,8 @@ pub(super) struct PendingQuestions {
     /// Counts added and removed questions.
     changes: watch::Sender<u64>,
     watchers: watch::Sender<usize>,
+    /// True once no question may be answered any more.
+    withdrawn: watch::Sender<bool>,
 }
 
 /// The questions by id, each with the sender of its answer.
@@ -49,8 +51,25 @@ impl PendingQuestions {
         self.open.lock().questions.iter().map(|(id, (question, _))| (*id, question.clone())).collect()
     }
 
+    /// Closes all questions, now and from now on.
+    pub(super) fn withdraw(&self) {
+        self.withdrawn.send_replace(true);
+        self.open.lock().questions.clear();
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Resolves when all questions were closed.
+    pub(super) async fn until_withdrawn(&self) {
+        let mut withdrawn = self.withdrawn.subscribe();
+        // Never fails: `self` owns the sender.
+        let _never = withdrawn.wait_for(|withdrawn| *withdrawn).await.map(drop);
+    }
+
     /// Answers a question. Returns `false` if it is no longer pending.
     pub(super) fn answer(&self, id: u64, decision: ReviewDecision) -> bool {
+        if *self.withdrawn.borrow() {
+            return false;
+        }
         let taken = self.open.lock().questions.remove(&id);
         self.changes.send_modify(|count| *count += 1);
         taken.is_some_and(|(_, answer)| answer.send(decision).is_ok())

@@ -21,6 +21,7 @@ const QUESTION_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 const NOT_SHOWN: &str =
     "the client declined it unseen; `toolgate approve` in a terminal lets the user answer, then try again";
 const NO_ANSWER: &str = "the client gave no answer, and no `toolgate approve` runs any more";
+const CLIENT_LEFT: &str = "the client has left";
 const TIMEOUT: &str = "no answer came within ten minutes";
 
 /// The running calls by id, and the questions for terminals.
@@ -41,6 +42,11 @@ impl RunningCalls {
         let mut calls = self.calls.lock();
         calls.insert(id.clone(), Arc::clone(bridge));
         RegisteredCall { router: Arc::clone(self), id }
+    }
+
+    /// Closes all questions: a yes would act for a client that is gone.
+    pub(super) fn withdraw_questions(&self) {
+        self.pending_questions.withdraw();
     }
 
     /// Returns true if the client or a terminal can be asked about the call.
@@ -76,6 +82,7 @@ impl RunningCalls {
             biased;
             decision = posted.wait_for_decision() => decision,
             decision = client => decision,
+            () = self.pending_questions.until_withdrawn() => refuse_unanswered(CLIENT_LEFT),
             () = tokio::time::sleep(QUESTION_TIMEOUT) => refuse_unanswered(TIMEOUT),
         }
     }

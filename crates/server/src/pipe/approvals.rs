@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use session::approval::{approval_choices, command_classes, confinement_summary};
 
 /// The denial note after the end of the input.
-pub(super) const INPUT_ENDED: &str = "no answer came: the input of the pipe has ended";
+pub(super) const INPUT_ENDED: &str = "the input of the pipe has ended";
 /// The denial note when so many calls wait that no input line is read.
 pub(super) const NO_ROOM: &str =
     "no answer can come: too many calls wait, and no line is read before this one is done";
@@ -47,7 +47,7 @@ impl Approver for PipeApprover {
         let (call, line) = (call.as_str().to_owned(), question_json(call, question));
         let _over =
             self.questions.send(PipedQuestion { call, line, waiting: WaitingApproval { rule, answer } });
-        Box::pin(async move { answered.await.unwrap_or_else(|_| deny_with_note(INPUT_ENDED)) })
+        Box::pin(async move { answered.await.unwrap_or_else(|_| unanswered(INPUT_ENDED)) })
     }
 }
 
@@ -67,7 +67,7 @@ impl UnansweredQuestions {
     /// Denies all questions.
     pub(super) fn deny_all(&mut self, note: &str) {
         for (_, open) in self.0.drain() {
-            let _given_up = open.answer.send(deny_with_note(note));
+            let _given_up = open.answer.send(unanswered(note));
         }
     }
 
@@ -87,8 +87,8 @@ impl UnansweredQuestions {
     }
 }
 
-fn deny_with_note(note: &str) -> ReviewDecision {
-    ReviewDecision::Denied { note: Some(note.to_owned()) }
+fn unanswered(why: &str) -> ReviewDecision {
+    ReviewDecision::Unanswered { why: why.to_owned() }
 }
 
 /// Parses the answer to a question. `rule` is the rule that the question proposes.
@@ -229,7 +229,7 @@ mod tests {
             json!({ "call_id": "1", "decision": "approved", "note": 1 }),
         ] {
             let (told, heard) = decide_with_lines(&question, std::slice::from_ref(&line)).await;
-            assert_eq!((told, heard[0].is_err()), (note("over"), true), "{line}");
+            assert_eq!((told, heard[0].is_err()), (unanswered("over"), true), "{line}");
         }
     }
 

@@ -21,7 +21,7 @@ impl Approver for ClientApprover {
     fn ask<'a>(&'a self, call: &'a CallId, asked: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async move {
             let Value::Object(described) = question_json(call, asked) else {
-                return deny_with_note("it cannot be described");
+                return unanswered("it cannot be described");
             };
             let params = p::ApprovalRequestParams {
                 session_id: self.session.clone(),
@@ -32,20 +32,20 @@ impl Approver for ClientApprover {
             let Some(p::ApprovalRequestResult { decision: word, note }) =
                 self.subscribers.ask_all::<method::ApprovalRequest>(params, can).await
             else {
-                return deny_with_note(
-                    "the question was not asked: no client that follows the session answers approvals (`capabilities.approvals` of `initialize`)",
+                return unanswered(
+                    "no client that follows the session answers approvals (`capabilities.approvals` of `initialize`)",
                 );
             };
             let rule = asked.proposal.as_ref().map(|proposal| &proposal.rule);
             let said = json!({ "decision": word, "note": note });
             parse_decision(&said, rule)
-                .unwrap_or_else(|why| deny_with_note(&format!("the client's answer was none: {why}")))
+                .unwrap_or_else(|why| unanswered(&format!("the client's answer was none: {why}")))
         })
     }
 }
 
-fn deny_with_note(note: &str) -> ReviewDecision {
-    ReviewDecision::Denied { note: Some(note.to_owned()) }
+fn unanswered(why: &str) -> ReviewDecision {
+    ReviewDecision::Unanswered { why: why.to_owned() }
 }
 
 impl UserPrompter for ClientApprover {
