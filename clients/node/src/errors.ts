@@ -85,7 +85,14 @@ export class CannotConnect extends ToolgateError {
 /** There is no `toolgate` program. The message lists the places that were searched. */
 export class ProgramNotFound extends CannotConnect { override readonly reason = "program_not_found"; }
 /** The connection ended before the response arrived. The server may or may not have carried out the request. */
-export class ConnectionLost extends ToolgateError { override readonly reason: string = "connection_lost"; }
+export class ConnectionLost extends ToolgateError {
+  override readonly reason: string = "connection_lost";
+
+  /** @internal Returns a new error with the same class and message. */
+  copy(): ConnectionLost {
+    return new (this.constructor as typeof ConnectionLost)(this.message, this.cause);
+  }
+}
 /** The server sent a line that is too long or no message. The connection ends, and is not opened again. */
 export class ProtocolError extends ConnectionLost { override readonly reason = "protocol_error"; }
 /** The client is closed. */

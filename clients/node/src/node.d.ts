@@ -88,6 +88,10 @@ declare const Buffer: {
   byteLength(text: string): number;
 };
 
+interface ErrorConstructor {
+  captureStackTrace(target: object, above?: (...args: never[]) => unknown): void;
+}
+
 interface ImportMeta {
   url: string;
 }

@@ -1,7 +1,7 @@
 // Limits on waiting: signals, time limits, and promises that a program settles from outside.
 
 import { setMaxListeners } from "node:events";
-import { Aborted, TimedOut, ToolgateError } from "./errors.js";
+import { Aborted, ConnectionLost, TimedOut, ToolgateError } from "./errors.js";
 
 /** Limits of one request. */
 export interface RequestOptions {
@@ -11,13 +11,22 @@ export interface RequestOptions {
   timeoutMs?: number | undefined;
 }
 
-/** Runs `work` with a signal that aborts at the limits, with the error as its reason. `work` has to react to it. */
+/** Directory of this package's code. Its frames say nothing to a caller. */
+const OWN_CODE = new URL(".", import.meta.url).href;
+
+/**
+ * Runs `work` with a signal that aborts at the limits, with the error as its reason. `work` has to react to it.
+ * Errors get the stack of the caller: the stack at the arrival of a response has only frames of this package.
+ */
 export async function limited<T>(
   options: RequestOptions,
   what: string,
   work: (stop: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { signal, timeoutMs } = options;
+  // Cheap: the stack becomes text only if it is read.
+  const caller: { stack?: unknown } = {};
+  Error.captureStackTrace(caller, limited);
   const controller = new AbortController();
   const abort = () =>
     controller.abort(
@@ -30,10 +39,24 @@ export async function limited<T>(
   try {
     controller.signal.throwIfAborted();
     return await work(controller.signal);
+  } catch (error) {
+    throw withStackOf(caller, error);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", abort);
   }
+}
+
+/** Returns the error with the stack of the caller. */
+function withStackOf(caller: { stack?: unknown }, error: unknown): unknown {
+  // Another program may have replaced the format of stacks.
+  if (!(error instanceof ToolgateError) || typeof caller.stack !== "string") return error;
+  const frames = caller.stack.split("\n").filter((line) => line.startsWith("    at ") && !line.includes(OWN_CODE));
+  if (frames.length === 0) return error;
+  // One lost connection rejects many requests, and each has a caller of its own.
+  const own = error instanceof ConnectionLost ? error.copy() : error;
+  own.stack = [`${own.name}: ${own.message}`, ...frames].join("\n");
+  return own;
 }
 
 /** Waits for a promise, and rejects with the signal's reason as soon as it aborts. */
