@@ -28,6 +28,7 @@ export class RpcError extends ToolgateError {
 
   /** Creates an error of the class for `code`; an unknown code gives a plain `RpcError`. */
   static of(code: number, message: string, data?: unknown): RpcError {
+    if (code === ErrorCode.Refused && !POLICY_ERRORS.has((data as any)?.error)) return new CallFailed(code, message, data);
     const name = (Object.keys(ErrorCode) as Array<keyof typeof ErrorCode>).find((each) => ErrorCode[each] === code);
     return new (name ? CLASSES[name] : RpcError)(code, message, data);
   }
@@ -59,8 +60,10 @@ export class NoSuchProcess extends RpcError { override readonly reason = "no_suc
 export class JournalFault extends RpcError { override readonly reason = "journal_fault"; }
 /** -32007: another server or program holds the session. */
 export class InUse extends RpcError { override readonly reason = "in_use"; }
-/** -32008: the policy, a person or the operating system refused the request; `data.error` is the kind of error. */
+/** -32008: the policy, a person or the sandbox refused the request; `data.denials` has the reasons. */
 export class Refused extends RpcError { override readonly reason = "refused"; }
+/** -32008: the request was allowed and failed: a missing file, a hunk that does not match, an unknown program. */
+export class CallFailed extends RpcError { override readonly reason = "call_failed"; }
 /** -32009: the other side did not answer, or sent an invalid answer. */
 export class PeerFault extends RpcError { override readonly reason = "peer_fault"; }
 /** -32800: the server cancelled the request. */
@@ -72,6 +75,9 @@ const CLASSES: Record<keyof typeof ErrorCode, typeof RpcError> = {
   Initialize: NotInitialized, NoSession: NoSuchSession, NoModel, Limit: TooMany, Unusable, NoProcess: NoSuchProcess,
   Journal: JournalFault, InUse, Refused, Peer: PeerFault, Cancelled,
 };
+
+/** Kinds of errors (`data.error`) of calls that were refused, not tried. */
+const POLICY_ERRORS = new Set(["forbidden", "denied", "blocked", "stopped"]);
 
 /** The server cannot be reached. The message says what to try. */
 export class CannotConnect extends ToolgateError {

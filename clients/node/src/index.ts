@@ -4,7 +4,7 @@
 export type { Approval, Decision, OnApproval, OnQuestion, Question } from "./approvals.js";
 export { type ClientOptions, type ServerAddress, Toolgate, VERSION } from "./client.js";
 export {
-  Aborted, Cancelled, CannotConnect, Closed, ConnectionLost, EventsDropped, InternalFault, InUse, InvalidParams,
+  Aborted, CallFailed, Cancelled, CannotConnect, Closed, ConnectionLost, EventsDropped, InternalFault, InUse, InvalidParams,
   InvalidRequest, JournalBehind, JournalFault, NoModel, NoSuchMethod, NoSuchProcess, NoSuchSession, NotInitialized,
   ParseFault, PeerFault, ProgramNotFound, ProtocolError, Refused, RpcError, TimedOut, ToolgateError, TooMany, TurnLost,
   Unusable,

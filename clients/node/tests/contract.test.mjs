@@ -32,8 +32,9 @@ test("every method is used, and no other", () => {
 });
 
 test("every error code has a class, a reason and a row in the README", () => {
-  for (const { code } of Object.values(errors)) {
-    const error = RpcError.of(code, "m", 1);
+  const answers = [1, { error: "forbidden" }];
+  for (const [code, data] of Object.values(errors).flatMap(({ code }) => answers.map((data) => [code, data]))) {
+    const error = RpcError.of(code, "m", data);
     assert.notEqual(error.constructor, RpcError, `no class for ${code}`);
     assert.ok(read("README.md").includes(`| \`${error.name}\` | \`${error.reason}\` |`), `no row for ${error.name}`);
   }

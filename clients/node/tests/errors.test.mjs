@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ConnectionLost, ToolgateError } from "toolgate";
+import { CallFailed, ConnectionLost, Refused, RpcError, ToolgateError } from "toolgate";
 import { world } from "./support.mjs";
 
 /** Returns the error of a promise. */
@@ -48,4 +48,32 @@ test("the stack of an error names the line of the caller, and no line of the pac
   const errors = await Promise.all([failure(session.listTools()), failure(readMissing(session))]);
   assert.match(errors[1].stack.split("\n")[1], /readMissing/);
   assert.doesNotMatch(errors[0].stack, /readMissing/);
+});
+
+test("a call that failed is told apart from one that was refused", async (t) => {
+  const here = world(t);
+  const client = await here.start();
+  const session = await client.session({ cwd: here.work, sandbox: "workspace-write", approval: "never" });
+  const patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-two\n+three\n*** End Patch\n";
+  await session.writeFile("a.txt", "one\n");
+  for (const [failed, error] of [
+    [() => session.readFile("nope"), "io"],
+    [() => session.listDir("nope"), "io"],
+    [() => session.applyPatch(patch), undefined],
+    [() => session.writeFile("a.txt", "x", { new: true }), undefined],
+    [async () => (await session.startProcess(["no-such-program"])).read(), undefined],
+  ]) {
+    const found = await failure(failed());
+    assert.deepEqual([found.constructor, found.reason, found.data?.error], [CallFailed, "call_failed", error]);
+    assert.ok(found instanceof RpcError && !(found instanceof Refused));
+  }
+  for (const refused of [
+    () => session.writeFile("/var/x", "x"),
+    () => session.readFile("/etc/shadow"),
+    () => session.startProcess("rm -rf /"),
+  ]) {
+    const found = await failure(refused());
+    assert.deepEqual([found.constructor, found.reason, found.data.error], [Refused, "refused", "forbidden"]);
+    assert.ok(found.data.denials.length > 0);
+  }
 });
