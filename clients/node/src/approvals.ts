@@ -26,7 +26,7 @@ export interface Approval {
   /** Diff of the files that the call would change, if any. */
   diff: string | null;
   /** Decisions that the server accepts. */
-  choices: string[];
+  choices: Decision[];
   /** Path of the subagent that asks; empty for the session's own agent. */
   agents: string[];
   /** Aborts when another client has answered, the call is cancelled, or the connection ends. */
@@ -34,9 +34,11 @@ export interface Approval {
   [detail: string]: unknown;
 }
 
+/** Decision on an approval request (docs/pipe.md of Toolgate). */
+export type Decision = "approved" | "approved_for_session" | "approved_with_rule" | "denied" | "abort";
 /** Answer to an approval: true, false, one of the `choices`, or a decision with a note for the model. */
-export type Decision = boolean | string | ApprovalRequestResult;
-export type OnApproval = (approval: Approval) => Decision | Promise<Decision>;
+export type ApprovalAnswer = boolean | Decision | { decision: Decision; note?: string | null };
+export type OnApproval = (approval: Approval) => ApprovalAnswer | Promise<ApprovalAnswer>;
 
 /** Question of the model. `options` are suggestions; any other text is a valid answer too. */
 export interface Question extends UserAskParams {
@@ -71,8 +73,8 @@ export async function decide(
   }
 }
 
-function checked(said: Decision, choices: string[]): ApprovalRequestResult {
-  const decision =
+function checked(said: ApprovalAnswer, choices: Decision[]): ApprovalRequestResult {
+  const decision: Exclude<ApprovalAnswer, boolean | string> =
     typeof said === "boolean"
       ? { decision: said ? "approved" : "denied" }
       : typeof said === "string"

@@ -1,7 +1,7 @@
 // A session that this program follows: prompts, calls, events, files, patches and processes.
 
 import { ConnectionLost, RpcError } from "./errors.js";
-import type { SessionEvent } from "./events.js";
+import type { SessionEvent, ToolErrorKind } from "./event-types.js";
 import type { Follower, Handlers } from "./follower.js";
 import type { Link, Sending } from "./link.js";
 import { bytes, Process } from "./process.js";
@@ -21,10 +21,37 @@ export interface SessionOptions extends Omit<protocol.SessionStartParams, "tools
   approval?: ApprovalPolicy;
 }
 
-/** Result of a tool call. */
-export interface ToolAnswer extends protocol.ToolCallResult {
+/** Result of a tool call. `Structured` is the type of its structured data. */
+export interface ToolAnswer<Structured = unknown> extends Omit<protocol.ToolCallResult, "error" | "structured"> {
   /** Text of the answer, as a model reads it. */
   text: string;
+  /** The kind of error, if the call failed. */
+  error?: ToolErrorKind | null;
+  /** The answer as structured data, if the tool provides it. */
+  structured?: Structured;
+}
+
+/** Structured result of `exec_command`. */
+export interface CommandResult {
+  /** Exit status; null while the command runs, and if a signal ended it. */
+  exit_code: number | null;
+  /** Name of the signal that ended the command. */
+  signal: string | null;
+  /** Number of the command for `write_stdin` and `kill_session`, while it runs. */
+  session_id: number | null;
+  /** Time that the call waited for the command. */
+  wall_time_seconds: number;
+  /** Tokens of the output before it was shortened. */
+  original_token_count: number;
+  /** Output since the last answer, as the model reads it. */
+  output: string;
+  /** The streams; missing if the command has a terminal. */
+  stdout?: string;
+  stderr?: string;
+  /** Processes that outlived the command and were ended. */
+  ended: Array<{ pid: number; name: string }>;
+  /** Enforcement of the sandbox, and the accesses that it refused, one sentence each. */
+  sandbox: { enforcement: string; gaps: string[]; refused: string[]; perhaps_refused: string[] };
 }
 
 /** Part of a file. */
@@ -95,15 +122,15 @@ export class Session implements AsyncDisposable {
   }
 
   /** Calls a tool without a model. A call runs only once per `key`; by default each call has a new key. */
-  async call(
-    tool: string,
+  async call<Name extends string>(
+    tool: Name,
     args: Record<string, unknown> = {},
     options: Options<"tool/call", "tool" | "arguments"> = {},
-  ): Promise<ToolAnswer> {
+  ): Promise<ToolAnswer<Name extends "exec_command" ? CommandResult : unknown>> {
     const params = { tool, arguments: args, key: crypto.randomUUID(), ...options };
     const result = await this.#send("tool/call", params, { again: true });
     const texts = result.content_items.map((item) => ("text" in item ? [item.text] : []));
-    return { ...result, text: texts.flat().join("\n") };
+    return { ...(result as ToolAnswer<any>), text: texts.flat().join("\n") };
   }
 
   /** Lists the tools of the session. */

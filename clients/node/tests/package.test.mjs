@@ -142,7 +142,9 @@ test("the types hold in a strict TypeScript program, and the program runs", asyn
   assert.deepEqual(others, {
     success: true,
     kinds: ["session", "call"],
+    summaries: ["session  () => event.tool", 'forecast {"city":"Oslo","hours":[1,2]}'],
+    streams: ["out\n", 0, false],
     described: "Says how the weather will be.",
-    types: 7,
+    types: 9,
   });
 });
