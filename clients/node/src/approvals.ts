@@ -1,6 +1,6 @@
 // Approvals and questions: the types that handlers get, and the answers without a handler.
 
-import { PeerFault, warn } from "./errors.js";
+import { brief, PeerFault, warn } from "./errors.js";
 import {
   type ApprovalRequestParams,
   type ApprovalRequestResult,
@@ -68,7 +68,7 @@ export async function decide(
   try {
     return checked(await handler(approval), approval.choices);
   } catch (error) {
-    if (!signal.aborted) warn("the approval handler threw an error; the call is denied", error);
+    if (!signal.aborted) warn(`the approval handler threw an error, and the call is denied: ${brief(error)}`, error);
     return { decision: "denied", note: `the approval handler failed: ${error}` };
   }
 }
@@ -104,7 +104,8 @@ export async function answer(
       throw new TypeError(`the handler returned a ${typeof said}; it must return a string or null`);
     return { answer: said };
   } catch (error) {
-    if (!signal.aborted) warn("the question handler threw an error; the question stays unanswered", error);
+    const effect = "the question handler threw an error, and the question stays unanswered";
+    if (!signal.aborted) warn(`${effect}: ${brief(error)}`, error);
     return { answer: null };
   }
 }

@@ -28,7 +28,8 @@ export class RpcError extends ToolgateError {
 
   /** Creates an error of the class for `code`; an unknown code gives a plain `RpcError`. */
   static of(code: number, message: string, data?: unknown): RpcError {
-    if (code === ErrorCode.Refused && !POLICY_ERRORS.has((data as any)?.error)) return new CallFailed(code, message, data);
+    const isRefused = POLICY_ERRORS.has((data as any)?.error);
+    if (code === ErrorCode.Refused && !isRefused) return new CallFailed(code, message, data);
     const name = (Object.keys(ErrorCode) as Array<keyof typeof ErrorCode>).find((each) => ErrorCode[each] === code);
     return new (name ? CLASSES[name] : RpcError)(code, message, data);
   }
@@ -101,6 +102,10 @@ export class ConnectionLost extends ToolgateError {
 }
 /** The server sent a line that is too long or no message. The connection ends, and is not opened again. */
 export class ProtocolError extends ConnectionLost { override readonly reason = "protocol_error"; }
+/** @internal The error of a program or a server that is none of Toolgate. */
+export function notToolgate(connection: { transport?: { place: string } | undefined }, why: string): ProtocolError {
+  return new ProtocolError(`${connection.transport?.place ?? "the program"} is not a Toolgate server: ${why}`);
+}
 /** The client is closed. */
 export class Closed extends ConnectionLost { override readonly reason = "closed"; }
 /** The time limit of the request (`timeoutMs`) was reached. The server is told to cancel the request. */
@@ -118,8 +123,23 @@ export class JournalBehind extends ToolgateError { override readonly reason = "j
 /** The reader is further behind than the client keeps events. `attach` of another client reads them again. */
 export class EventsDropped extends ToolgateError { override readonly reason = "events_dropped"; }
 
-/** Reports a problem that no caller would see, as a process warning of Node (`process.on("warning")`). */
+/** Thrown by a tool to fail its call: the model reads the message, and nothing is printed. */
+export class ToolFailure extends Error { override name = "ToolFailure"; }
+
+/**
+ * Reports a problem that no caller would see, as a process warning of Node (`process.on("warning")`). Node prints one
+ * line; with `--trace-warnings` it prints the stack of the cause.
+ */
 export function warn(message: string, cause?: unknown): void {
-  const detail = cause instanceof Error ? (cause.stack ?? String(cause)) : String(cause);
-  process.emitWarning(message, cause === undefined ? { type: "ToolgateWarning" } : { type: "ToolgateWarning", detail });
+  const warning = new Error(message, cause === undefined ? undefined : { cause });
+  warning.name = "ToolgateWarning";
+  if (cause instanceof Error && cause.stack !== undefined) warning.stack = `${warning}\n${cause.stack}`;
+  process.emitWarning(warning);
+}
+
+/** Returns an error in one line, with the place where it was thrown. */
+export function brief(error: unknown): string {
+  const stack = error instanceof Error ? `${error.stack}` : "";
+  const place = /^ +at .*?(file:\/\/[^)]+|\/[^)]+)\)?$/m.exec(stack)?.[1];
+  return `${String(error).split("\n")[0]}${place === undefined ? "" : ` (${place})`}`;
 }

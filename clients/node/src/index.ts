@@ -6,8 +6,8 @@ export { type ClientOptions, type ServerAddress, Toolgate, VERSION } from "./cli
 export {
   Aborted, CallFailed, Cancelled, CannotConnect, Closed, ConnectionLost, EventsDropped, InternalFault, InUse, InvalidParams,
   InvalidRequest, JournalBehind, JournalFault, NoModel, NoSuchMethod, NoSuchProcess, NoSuchSession, NotInitialized,
-  ParseFault, PeerFault, ProgramNotFound, ProtocolError, Refused, RpcError, TimedOut, ToolgateError, TooMany, TurnLost,
-  Unusable,
+  ParseFault, PeerFault, ProgramNotFound, ProtocolError, Refused, RpcError, TimedOut, ToolFailure, ToolgateError, TooMany,
+  TurnLost, Unusable,
 } from "./errors.js";
 export type {
   EventMembers, EventOf, ImageDigest, OutputFile, SessionEvent, ToolErrorKind, UnknownEvent,

@@ -102,7 +102,7 @@ declare const process: {
   readonly platform: string;
   readonly arch: string;
   exitCode: number | undefined;
-  emitWarning(message: string, options: { type: string; detail?: string }): void;
+  emitWarning(warning: Error): void;
   kill(pid: number, signal: string): void;
   on(signal: "SIGINT" | "SIGTERM" | "SIGHUP", listener: () => void): typeof process;
 };

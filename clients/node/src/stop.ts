@@ -11,6 +11,8 @@ export interface RequestOptions {
   timeoutMs?: number | undefined;
 }
 
+/** Longest time of a timer of Node; a longer one would expire at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** Directory of this package's code. Its frames say nothing to a caller. */
 const OWN_CODE = new URL(".", import.meta.url).href;
 
@@ -35,7 +37,7 @@ export async function limited<T>(
   const expire = () => controller.abort(new TimedOut(`${what} took longer than ${timeoutMs} ms`));
   if (signal?.aborted) abort();
   if (signal) onAbort(signal, abort);
-  const timer = timeoutMs ? setTimeout(expire, timeoutMs) : undefined;
+  const timer = timeoutMs ? setTimeout(expire, Math.min(timeoutMs, LONGEST_TIMER_MS)) : undefined;
   try {
     controller.signal.throwIfAborted();
     return await work(controller.signal);
