@@ -76,7 +76,8 @@ test("every kind of event has a type with all its members", async (t) => {
 
 test("every decision and every kind of error is known", () => {
   const decisions = read("src/approvals.ts").match(/type Decision = (.*);/)[1].match(/[a-z_]+/g);
-  assert.deepEqual(decisions, schemas.ApprovalRequestResult.properties.decision.description.match(/(?<=`)[a-z_]+(?=`)/g).slice(1));
+  const { description } = schemas.ApprovalRequestResult.properties.decision;
+  assert.deepEqual(decisions, description.match(/(?<=`)[a-z_]+(?=`)/g).slice(1));
   const source = read("../../crates/tool/src/error.rs").match(/fn as_str\(self\)[^]*?\n    \}\n/)[0];
   const kinds = read("src/event-types.ts").match(/type ToolErrorKind =([^]*?);/)[1].match(/(?<=")\w+(?=")/g);
   assert.deepEqual(kinds, source.match(/(?<=")\w+(?=")/g));
