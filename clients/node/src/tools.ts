@@ -46,20 +46,35 @@ export function image(data: Uint8Array, mimeType = "image/png"): ContentItem {
   return { type: "image", mime_type: mimeType, data: Buffer.from(data).toString("base64") };
 }
 
-/** Type of the values that a JSON Schema describes; `unknown` for keywords that it does not interpret. */
+/**
+ * Type of the values that a JSON Schema describes. `unknown` for what it does not interpret, such as `$ref` and `allOf`.
+ * `anyOf` and `oneOf` count in a schema without `type`.
+ */
 export type FromSchema<S> = S extends { enum: readonly (infer Value)[] }
   ? Value
   : S extends { const: infer Value }
     ? Value
-    : S extends { type: keyof Simple }
-      ? Simple[S["type"]]
-      : S extends { type: "array"; items: infer Items }
-        ? FromSchema<Items>[]
-        : S extends { type: "object"; properties: infer P }
-          ? { [K in keyof P as K extends RequiredOf<S> ? K : never]: FromSchema<P[K]> } & {
-              [K in keyof P as K extends RequiredOf<S> ? never : K]?: FromSchema<P[K]>;
-            }
-          : unknown;
+    : S extends { type: readonly (infer Type)[] }
+      ? OneOfTypes<Type, S>
+      : S extends { type: keyof Simple }
+        ? Simple[S["type"]]
+        : S extends { type: "array" }
+          ? (S extends { items: infer Items } ? FromSchema<Items> : unknown)[]
+          : S extends { type: "object" }
+            ? Properties<S>
+            : S extends { anyOf: readonly (infer Branch)[] } | { oneOf: readonly (infer Branch)[] }
+              ? FromSchema<Branch>
+              : unknown;
+/** The union of the types of `["string", "null"]`. */
+type OneOfTypes<Type, S> = Type extends string ? FromSchema<Omit<S, "type"> & { type: Type }> : never;
+type Properties<S> = S extends { properties: infer P }
+  ? { [K in keyof P as K extends RequiredOf<S> ? K : never]: FromSchema<P[K]> } & {
+      [K in keyof P as K extends RequiredOf<S> ? never : K]?: FromSchema<P[K]>;
+    } & (S extends { additionalProperties: infer Other } ? Others<Other> : {})
+  : S extends { additionalProperties: infer Other }
+    ? Others<Other>
+    : Record<string, unknown>;
+type Others<S> = S extends false ? {} : S extends true ? Record<string, unknown> : Record<string, FromSchema<S>>;
 type Simple = { string: string; number: number; integer: number; boolean: boolean; null: null };
 type RequiredOf<S> = S extends { required: readonly (infer Name)[] } ? Name : never;
 

@@ -33,6 +33,39 @@ const forecast = tool({
   },
 });
 
+/** The types of the arguments for more of JSON Schema. */
+const typed = tool({
+  name: "typed",
+  description: "Has many types.",
+  schema: {
+    type: "object",
+    properties: {
+      nullable: { type: ["string", "null"] },
+      list: { type: ["array", "null"], items: { type: "integer" } },
+      either: { anyOf: [{ type: "string" }, { type: "object", properties: { id: { type: "number" } }, required: ["id"] }] },
+      counts: { oneOf: [{ type: "object", additionalProperties: { type: "number" } }] },
+      closed: { type: "object", properties: { a: { type: "boolean" } }, additionalProperties: false },
+      open: { type: "object", properties: { a: { type: "boolean" } }, additionalProperties: { type: "string" } },
+      any: { type: "object" },
+      items: { type: "array" },
+    },
+    required: ["nullable", "list", "either", "counts", "closed", "open", "any", "items"],
+    anyOf: [{ required: ["nullable"] }],
+    additionalProperties: false,
+  },
+  run({ nullable, list, either, counts, closed, open, any, items }) {
+    const types: [string | null, number[] | null, number, number | undefined, boolean | undefined, unknown, unknown[]] = [
+      nullable, list, typeof either === "string" ? either.length : either.id, counts["a"], closed.a, any["x"], items,
+    ];
+    const more: [boolean | undefined, string | undefined] = [open.a, open["b"]];
+    // @ts-expect-error: may be null
+    const wrong: string = nullable;
+    // @ts-expect-error: no such property
+    const none = () => closed.b;
+    return { types, more, wrong, none };
+  },
+});
+
 await using client = await Toolgate.start({ reconnect: { withinMs: 1000 }, timeoutMs: 60_000 });
 // @ts-expect-error: not a sandbox mode
 const wrongMode = () => client.session({ sandbox: "none-such" });
@@ -78,7 +111,7 @@ const onApproval = ({ command, choices }: Approval): boolean => command !== null
 await using session = await client.session({
   sandbox: "workspace-write",
   approval: "never",
-  tools: [forecast],
+  tools: [forecast, typed],
   onApproval,
 });
 const { success, text, elapsed_ms } = await session.call("forecast", { city: "Oslo", hours: [1, 2] });
