@@ -24,7 +24,7 @@ export function generate(description) {
     ...types,
     methodMap("ServerRequests", "Requests that the server answers.", answeredBy("server"), request),
     methodMap("ClientRequests", "Requests that a client answers.", answeredBy("client"), request),
-    `/** Types of the params of each request that the server answers, for checks at run time. */\n${paramTypes(answeredBy("server"), schemas)}`,
+    paramTypes(answeredBy("server"), schemas),
     methodMap("Notifications", "Notifications, which have no answer.", answeredBy("none"), (each) =>
       paramsType(each, schemas),
     ),
@@ -42,7 +42,9 @@ function paramTypes(methods, schemas) {
     const types = method.params.map(({ name, schema }) => `${name}: "${[...jsonTypes(schema, schemas)].join("|")}"`);
     return `  "${method.name}": { ${types.join(", ")} },\n`;
   });
-  return `export const PARAM_TYPES: { readonly [M in keyof ServerRequests]: Readonly<Record<string, string>> } = {\n${rows.join("")}};\n`;
+  const head = comment("Types of the params of each request that the server answers, for checks at run time.", "");
+  const type = "{ readonly [M in keyof ServerRequests]: Readonly<Record<string, string>> }";
+  return `${head}export const PARAM_TYPES: ${type} = {\n${rows.join("")}};\n`;
 }
 
 /** Returns the JSON types that a schema accepts. */

@@ -4,10 +4,10 @@
 export type { Approval, ApprovalAnswer, Decision, OnApproval, OnQuestion, Question } from "./approvals.js";
 export { type ClientOptions, type ServerAddress, Toolgate, VERSION } from "./client.js";
 export {
-  Aborted, CallFailed, Cancelled, CannotConnect, Closed, ConnectionLost, EventsDropped, InternalFault, InUse, InvalidParams,
-  InvalidRequest, JournalBehind, JournalFault, NoModel, NoSuchMethod, NoSuchProcess, NoSuchSession, NotInitialized,
-  ParseFault, PeerFault, ProgramNotFound, ProtocolError, Refused, RpcError, TimedOut, ToolFailure, ToolgateError, TooMany,
-  TurnLost, Unusable,
+  Aborted, CallFailed, Cancelled, CannotConnect, Closed, ConnectionLost, EventsDropped, InternalFault, InUse,
+  InvalidParams, InvalidRequest, JournalBehind, JournalFault, NoModel, NoSuchMethod, NoSuchProcess, NoSuchSession,
+  NotInitialized, ParseFault, PeerFault, ProgramNotFound, ProtocolError, Refused, RpcError, TimedOut, ToolFailure,
+  ToolgateError, TooMany, TurnLost, Unusable,
 } from "./errors.js";
 export type {
   EventMembers, EventOf, ImageDigest, OutputFile, SessionEvent, ToolErrorKind, UnknownEvent,

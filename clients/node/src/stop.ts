@@ -53,7 +53,8 @@ export async function limited<T>(
 function withStackOf(caller: { stack?: unknown }, error: unknown): unknown {
   // Another program may have replaced the format of stacks.
   if (!(error instanceof ToolgateError) || typeof caller.stack !== "string") return error;
-  const frames = caller.stack.split("\n").filter((line) => line.startsWith("    at ") && !line.includes(OWN_CODE));
+  const isOwn = (line: string) => line.includes(OWN_CODE) || line.endsWith("AsyncGenerator.next (<anonymous>)");
+  const frames = caller.stack.split("\n").filter((line) => line.startsWith("    at ") && !isOwn(line));
   if (frames.length === 0) return error;
   // One lost connection rejects many requests, and each has a caller of its own.
   const own = error instanceof ConnectionLost ? error.copy() : error;

@@ -47,7 +47,7 @@ export function image(data: Uint8Array, mimeType = "image/png"): ContentItem {
 }
 
 /**
- * Type of the values that a JSON Schema describes. `unknown` for what it does not interpret, such as `$ref` and `allOf`.
+ * Type of the values that a JSON Schema describes; `unknown` for what it does not interpret, such as `$ref`.
  * `anyOf` and `oneOf` count in a schema without `type`.
  */
 export type FromSchema<S> = S extends { enum: readonly (infer Value)[] }

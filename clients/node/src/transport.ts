@@ -85,7 +85,7 @@ function notStarted(command: string, cwd: string | undefined, error: Error & { c
 }
 
 class ChildTransport implements Transport {
-  readonly hint = "see its messages on standard error, if any, and whether it is `toolgate serve`";
+  readonly hint = "see its messages on standard error, if any, and check that it is Toolgate";
   // It would fail again.
   readonly retryable = false;
   readonly #exited: Promise<string>;

@@ -42,7 +42,9 @@ const typed = tool({
     properties: {
       nullable: { type: ["string", "null"] },
       list: { type: ["array", "null"], items: { type: "integer" } },
-      either: { anyOf: [{ type: "string" }, { type: "object", properties: { id: { type: "number" } }, required: ["id"] }] },
+      either: {
+        anyOf: [{ type: "string" }, { type: "object", properties: { id: { type: "number" } }, required: ["id"] }],
+      },
       counts: { oneOf: [{ type: "object", additionalProperties: { type: "number" } }] },
       closed: { type: "object", properties: { a: { type: "boolean" } }, additionalProperties: false },
       open: { type: "object", properties: { a: { type: "boolean" } }, additionalProperties: { type: "string" } },
@@ -54,15 +56,15 @@ const typed = tool({
     additionalProperties: false,
   },
   run({ nullable, list, either, counts, closed, open, any, items }) {
-    const types: [string | null, number[] | null, number, number | undefined, boolean | undefined, unknown, unknown[]] = [
-      nullable, list, typeof either === "string" ? either.length : either.id, counts["a"], closed.a, any["x"], items,
-    ];
-    const more: [boolean | undefined, string | undefined] = [open.a, open["b"]];
+    const id: number = typeof either === "string" ? either.length : either.id;
+    const types: [string | null, number[] | null, number | undefined] = [nullable, list, counts["a"]];
+    const more: [boolean | undefined, boolean | undefined, string | undefined] = [closed.a, open.a, open["b"]];
+    const loose: [unknown, unknown[]] = [any["x"], items];
     // @ts-expect-error: may be null
     const wrong: string = nullable;
     // @ts-expect-error: no such property
     const none = () => closed.b;
-    return { types, more, wrong, none };
+    return { id, types, more, loose, wrong, none };
   },
 });
 
@@ -105,7 +107,8 @@ function summary(event: SessionEvent): string {
 const isNew = (event: UnknownEvent): boolean => event.kind === "kind-of-next-year" && event["member"] === 1;
 // @ts-expect-error: not a decision
 const wrongDecision: OnApproval = () => "aproved";
-const rightDecision: OnApproval = async ({ choices }) => choices.find((each) => each === "approved_for_session") ?? false;
+const rightDecision: OnApproval = async ({ choices }) =>
+  choices.find((each) => each === "approved_for_session") ?? { decision: "denied", note: "no" };
 
 const onApproval = ({ command, choices }: Approval): boolean => command !== null && choices.includes("approved");
 await using session = await client.session({
@@ -139,6 +142,7 @@ console.log(
     summaries,
     streams,
     described,
-    types: [rightDecision, wrongDecision, wrongMode, wrongMethod, wrongParams, wrongModel, elapsed, lost, sleeping.id].length,
+    types: [rightDecision, wrongDecision, wrongMode, wrongMethod, wrongParams, wrongModel].length,
+    more: [elapsed, lost, sleeping.id].length,
   }),
 );

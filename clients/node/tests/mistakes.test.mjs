@@ -17,6 +17,7 @@ test("unknown options and wrong types are rejected, and the nearest name is sugg
   const client = await here.start();
   const session = await client.session({ cwd: here.work, sandbox: "workspace-write", approval: "never" });
   const cat = await session.startProcess("cat", { stdin: true });
+  const mustBe = (name, place, rest) => `\`${name}\` of \`${place}\` must be ${rest}`;
   const near = (place, wrong, right) => `\`${place}\` has no option \`${wrong}\`; did you mean \`${right}\`?`;
   await allFail([
     [() => client.session({ onApprove: () => true }), near("client.session", "onApprove", "onApproval")],
@@ -27,7 +28,7 @@ test("unknown options and wrong types are rejected, and the nearest name is sugg
     [() => client.session("x"), '`client.session` takes an object of options, not "x"'],
     [() => client.attach(session.id, { curser: 1 }), near("client.attach", "curser", "cursor")],
     [() => client.sessions({ limit: "5" }), '`limit` of `client.sessions` must be a number or null, not "5"'],
-    [() => session.call("list_dir", {}, { timeoutMs: "5s" }), '`timeoutMs` of `session.call` must be a number, not "5s"'],
+    [() => session.call("t", {}, { timeoutMs: "5s" }), mustBe("timeoutMs", "session.call", 'a number, not "5s"')],
     [() => session.call("list_dir", [1]), "`arguments` of `session.call` must be an object, not an array"],
     [() => session.call("list_dir", {}, { timeoutMS: 5 }), near("session.call", "timeoutMS", "timeoutMs")],
     [() => session.readFile("a", { ofset: 1 }), near("session.readFile", "ofset", "offset")],
@@ -36,10 +37,10 @@ test("unknown options and wrong types are rejected, and the nearest name is sugg
     [() => session.search("a", { ignoreCase: true }), near("session.search", "ignoreCase", "ignore_case")],
     [() => session.startProcess("a", { sdtin: true }), near("session.startProcess", "sdtin", "stdin")],
     [() => session.prompt("a", { signal: 1 }), "`signal` of `session.prompt` must be an AbortSignal, not 1"],
-    [() => session.listTools({ verbose: true }), "`session.listTools` has no option `verbose`; it has `signal`, `timeoutMs`"],
+    [() => session.listTools({ verbose: true }), / has no option `verbose`; it has `signal`, `timeoutMs`$/],
     [() => cat.write("a", { end: true }), /^`process.write` has no option `end`; it has `close`,/],
     [() => Toolgate.start({ reconect: true }), near("Toolgate.start", "reconect", "reconnect")],
-    [() => Toolgate.start({ reconnect: { within: 1 } }), "`reconnect` has no option `within`; did you mean `withinMs`?"],
+    [() => Toolgate.start({ reconnect: { within: 1 } }), near("reconnect", "within", "withinMs")],
     [() => Toolgate.start({ args: "serve" }), '`args` of `Toolgate.start` must be an array, not "serve"'],
   ]);
   // Null is a value of the protocol, and an undefined option counts as missing. A long time limit is no short one.
@@ -83,11 +84,12 @@ test("an address and a program that are none get one sentence", async (t) => {
     [() => Toolgate.connect({ websocket: "ws://127.0.0.1:1" }), address],
     [() => Toolgate.connect({ socket: "/tmp/s", reconnect: true }), address],
   ]);
+  const other = `read _; echo '{"id":1,"result":{}}'; cat`;
   for (const [options, message] of [
     [{ command: "/bin/cat", args: [] }, /^`\/bin\/cat` is not a Toolgate server: it sent `\{"jsonrpc"/],
-    [{ command: "/bin/cat", stderr: "ignore" }, /^.*`\/bin\/cat serve` ended with exit status 1 before it answered; see its messages on standard error, if any, and whether it is `toolgate serve`$/],
+    [{ command: "/bin/cat", stderr: "ignore" }, /`\/bin\/cat serve` ended with exit status 1 before .*, and check that it is Toolgate$/],
     [{ command: "/bin/echo" }, /^`\/bin\/echo serve` is not a Toolgate server: it sent `serve`$/],
-    [{ command: "sh", args: ["-c", "read _; echo '{\"id\":1,\"result\":{}}'; cat"] }, /is not a Toolgate server: it answered `initialize` without limits$/],
+    [{ command: "sh", args: ["-c", other] }, /is not a Toolgate server: it answered `initialize` without limits$/],
   ]) {
     const starting = Toolgate.start({ cwd: here.work, reconnect: true, ...options });
     await assert.rejects(starting, (error) => {

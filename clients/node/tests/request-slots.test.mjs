@@ -30,7 +30,8 @@ test("waiting requests can be aborted, and requests that end others are sent at 
   const settled = await Promise.allSettled(reads);
   assert.ok(settled.every(({ reason }) => reason === undefined || reason.reason === "no_such_process"));
   assert.ok((await last).length > 0);
-  const calls = Array.from({ length: 300 }, () => session.call("exec_command", { cmd: "sleep 60", yield_time_ms: 30_000 }));
+  const sleeping = { cmd: "sleep 60", yield_time_ms: 30_000 };
+  const calls = Array.from({ length: 300 }, () => session.call("exec_command", sleeping));
   globalThis.process.kill(pid(), "SIGKILL");
   const lost = await Promise.allSettled(calls);
   assert.ok(lost.every(({ reason }) => reason instanceof ConnectionLost));
@@ -56,7 +57,8 @@ test("prompts leave room for the requests of tools", async (t) => {
 test("a small limit holds", async () => {
   const slots = new RequestSlots();
   slots.limit = 1;
-  assert.deepEqual([slots.take("tool/call"), slots.take("session/prompt"), slots.take("session/close")], [true, false, false]);
+  const taken = ["tool/call", "session/prompt", "session/close"].map((method) => slots.take(method));
+  assert.deepEqual(taken, [true, false, false]);
   const { signal } = new AbortController();
   const started = [];
   const waiting = ["a", "b"].map((name) => slots.wait("tool/call", signal).then(() => started.push(name)));

@@ -114,7 +114,8 @@ test("a model calls a tool of this program; the text of an error reaches the mod
     "Sunny.",
   );
   assert.equal(seen.length, 1);
-  const says = "ToolgateWarning: the tool `weather` threw an error, which the model gets: RangeError: unknown city Atlantis";
+  const warning = "ToolgateWarning: the tool `weather` threw an error, which the model gets";
+  const says = `${warning}: RangeError: unknown city Atlantis`;
   assert.match(seen[0].slice(says.length), /^ \(file:.*sessions\.test\.mjs:\d+:\d+\)$/);
   assert.ok(seen[0].startsWith(says));
 });
