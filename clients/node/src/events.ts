@@ -3,7 +3,7 @@
 import { EventsDropped } from "./errors.js";
 import type { EventOf, SessionEvent } from "./event-types.js";
 import type { SessionEventParams } from "./protocol.js";
-import { deferred } from "./stop.js";
+import { currentStack, deferred, withStackOf } from "./stop.js";
 
 /** Keeps the newest events, so that a late or slow reader does not slow down the connection. */
 export class EventLog {
@@ -62,6 +62,7 @@ export class EventLog {
 
   /** Yields every event after a cursor; by default all that this client received. Ends early when `isEnough`. */
   async *follow(after = this.#first, isEnough = () => false): AsyncGenerator<SessionEvent, void, undefined> {
+    const reader = currentStack();
     // ends: with the log, or with `isEnough`
     for (let cursor = after; ;) {
       const event = this.#next(cursor);
@@ -71,7 +72,7 @@ export class EventLog {
       }
       if (isEnough()) return;
       if (event) continue;
-      if (this.error) throw this.error;
+      if (this.error) throw withStackOf(reader, this.error);
       if (this.isOver) return;
       await this.#news.promise;
     }

@@ -26,9 +26,7 @@ export async function limited<T>(
   work: (stop: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { signal, timeoutMs } = options;
-  // Cheap: the stack becomes text only if it is read.
-  const caller: { stack?: unknown } = {};
-  Error.captureStackTrace(caller, limited);
+  const caller = currentStack();
   const controller = new AbortController();
   const abort = () =>
     controller.abort(
@@ -49,11 +47,23 @@ export async function limited<T>(
   }
 }
 
+/** The stack of a call. */
+export interface CallerStack {
+  stack?: unknown;
+}
+
+/** Notes the current stack. Cheap: it becomes text only if it is read. */
+export function currentStack(): CallerStack {
+  const caller: CallerStack = {};
+  Error.captureStackTrace(caller, currentStack);
+  return caller;
+}
+
 /** Returns the error with the stack of the caller. */
-function withStackOf(caller: { stack?: unknown }, error: unknown): unknown {
+export function withStackOf(caller: CallerStack, error: unknown): unknown {
   // Another program may have replaced the format of stacks.
   if (!(error instanceof ToolgateError) || typeof caller.stack !== "string") return error;
-  const isOwn = (line: string) => line.includes(OWN_CODE) || line.endsWith("AsyncGenerator.next (<anonymous>)");
+  const isOwn = (line: string) => line.includes(OWN_CODE) || line.endsWith(".next (<anonymous>)");
   const frames = caller.stack.split("\n").filter((line) => line.startsWith("    at ") && !isOwn(line));
   if (frames.length === 0) return error;
   // One lost connection rejects many requests, and each has a caller of its own.

@@ -41,10 +41,15 @@ test("the stack of an error names the line of the caller, and no line of the pac
     assert.match(frames.slice(0, name === "starting" ? 2 : 1).join(), new RegExp(`${name}.*errors\\.test\\.mjs`), name);
     assert.ok(!error.stack.includes("/dist/"), error.stack);
   }
+  const readEvents = async () => {
+    for await (const _ of session.events());
+  };
+  const reading = failure(readEvents());
   const calls = [readMissing(session), session.call("exec_command", { cmd: "sleep 60" })].map(failure);
   globalThis.process.kill(pid(), "SIGKILL");
   const lost = (await Promise.all(calls)).filter((error) => error instanceof ConnectionLost);
   assert.match(lost.at(-1).stack.split("\n")[1], /errors\.test\.mjs/);
+  assert.match((await reading).stack.split("\n")[1], /readEvents.*errors\.test\.mjs/);
   const errors = await Promise.all([failure(session.listTools()), failure(readMissing(session))]);
   assert.match(errors[1].stack.split("\n")[1], /readMissing/);
   assert.doesNotMatch(errors[0].stack, /readMissing/);
