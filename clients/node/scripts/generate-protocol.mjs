@@ -24,6 +24,7 @@ export function generate(description) {
     ...types,
     methodMap("ServerRequests", "Requests that the server answers.", answeredBy("server"), request),
     methodMap("ClientRequests", "Requests that a client answers.", answeredBy("client"), request),
+    paramTypes(answeredBy("server"), schemas),
     methodMap("Notifications", "Notifications, which have no answer.", answeredBy("none"), (each) =>
       paramsType(each, schemas),
     ),
@@ -33,6 +34,26 @@ export function generate(description) {
 function methodMap(name, summary, methods, type) {
   const members = methods.map((method) => `${comment(method.summary, "  ")}  "${method.name}": ${type(method)};\n`);
   return `${comment(summary, "")}export interface ${name} {\n${members.join("")}}\n`;
+}
+
+/** Returns the source of a table with the JSON types of the params of each method. */
+function paramTypes(methods, schemas) {
+  const rows = methods.map((method) => {
+    const types = method.params.map(({ name, schema }) => `${name}: "${[...jsonTypes(schema, schemas)].join("|")}"`);
+    return `  "${method.name}": { ${types.join(", ")} },\n`;
+  });
+  const head = comment("Types of the params of each request that the server answers, for checks at run time.", "");
+  const type = "{ readonly [M in keyof ServerRequests]: Readonly<Record<string, string>> }";
+  return `${head}export const PARAM_TYPES: ${type} = {\n${rows.join("")}};\n`;
+}
+
+/** Returns the JSON types that a schema accepts. */
+function jsonTypes(schema, schemas) {
+  if (schema.$ref) return jsonTypes(schemas[schema.$ref.split("/").at(-1)], schemas);
+  const branches = schema.oneOf ?? schema.anyOf ?? schema.allOf;
+  if (branches) return new Set(branches.flatMap((each) => [...jsonTypes(each, schemas)]));
+  const types = "const" in schema ? [typeof schema.const] : [schema.type ?? "any"].flat();
+  return new Set(types.map((type) => (type === "integer" ? "number" : type)));
 }
 
 /** Returns the name of the schema that has the parameters of a method. */

@@ -1,6 +1,6 @@
 // Approvals and questions: the types that handlers get, and the answers without a handler.
 
-import { PeerFault, warn } from "./errors.js";
+import { brief, PeerFault, warn } from "./errors.js";
 import {
   type ApprovalRequestParams,
   type ApprovalRequestResult,
@@ -26,7 +26,7 @@ export interface Approval {
   /** Diff of the files that the call would change, if any. */
   diff: string | null;
   /** Decisions that the server accepts. */
-  choices: string[];
+  choices: Decision[];
   /** Path of the subagent that asks; empty for the session's own agent. */
   agents: string[];
   /** Aborts when another client has answered, the call is cancelled, or the connection ends. */
@@ -34,9 +34,11 @@ export interface Approval {
   [detail: string]: unknown;
 }
 
+/** Decision on an approval request (docs/pipe.md of Toolgate). */
+export type Decision = "approved" | "approved_for_session" | "approved_with_rule" | "denied" | "abort";
 /** Answer to an approval: true, false, one of the `choices`, or a decision with a note for the model. */
-export type Decision = boolean | string | ApprovalRequestResult;
-export type OnApproval = (approval: Approval) => Decision | Promise<Decision>;
+export type ApprovalAnswer = boolean | Decision | { decision: Decision; note?: string | null };
+export type OnApproval = (approval: Approval) => ApprovalAnswer | Promise<ApprovalAnswer>;
 
 /** Question of the model. `options` are suggestions; any other text is a valid answer too. */
 export interface Question extends UserAskParams {
@@ -66,13 +68,13 @@ export async function decide(
   try {
     return checked(await handler(approval), approval.choices);
   } catch (error) {
-    if (!signal.aborted) warn("the approval handler threw an error; the call is denied", error);
+    if (!signal.aborted) warn(`the approval handler threw an error, and the call is denied: ${brief(error)}`, error);
     return { decision: "denied", note: `the approval handler failed: ${error}` };
   }
 }
 
-function checked(said: Decision, choices: string[]): ApprovalRequestResult {
-  const decision =
+function checked(said: ApprovalAnswer, choices: Decision[]): ApprovalRequestResult {
+  const decision: Exclude<ApprovalAnswer, boolean | string> =
     typeof said === "boolean"
       ? { decision: said ? "approved" : "denied" }
       : typeof said === "string"
@@ -102,7 +104,8 @@ export async function answer(
       throw new TypeError(`the handler returned a ${typeof said}; it must return a string or null`);
     return { answer: said };
   } catch (error) {
-    if (!signal.aborted) warn("the question handler threw an error; the question stays unanswered", error);
+    const effect = "the question handler threw an error, and the question stays unanswered";
+    if (!signal.aborted) warn(`${effect}: ${brief(error)}`, error);
     return { answer: null };
   }
 }

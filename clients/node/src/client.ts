@@ -6,14 +6,17 @@ import {
   ConnectionLost,
   JournalBehind,
   NoSuchSession,
+  notToolgate,
   ProtocolError,
   RpcError,
   type ToolgateError,
 } from "./errors.js";
 import { Follower } from "./follower.js";
 import { Link, type ReconnectPolicy, type Sending } from "./link.js";
+import { checkOptions, checkType, type OptionTypes, REQUEST_OPTIONS } from "./options.js";
 import {
   ErrorCode,
+  PARAM_TYPES,
   type InitializeParams,
   type InitializeResult,
   PROTOCOL,
@@ -33,6 +36,29 @@ export const VERSION = "0.1.0";
 const ATTACH_TOGETHER = 32;
 /** Time to wait for the last event after the response to `session/close`: responses and events have no order. */
 const LAST_EVENT_MS = 1000;
+
+const CLIENT_OPTIONS: OptionTypes = {
+  reconnect: "boolean|object",
+  timeoutMs: "number",
+  signal: "AbortSignal",
+  name: "string",
+};
+const RECONNECT_OPTIONS: OptionTypes = { firstMs: "number", longestMs: "number", withinMs: "number" };
+const SERVER_OPTIONS: OptionTypes = {
+  command: "string",
+  args: "array",
+  cwd: "string",
+  env: "object",
+  stderr: "string",
+  killAfterMs: "number",
+};
+const SESSION_OPTIONS: OptionTypes = {
+  ...PARAM_TYPES["session/start"],
+  onApproval: "function",
+  onQuestion: "function",
+  onDelta: "function",
+  keepEvents: "number",
+};
 
 /** Options of a client. */
 export interface ClientOptions {
@@ -85,12 +111,15 @@ export class Toolgate implements AsyncDisposable {
   }
 
   /** Starts a server and connects to it. Closing the client ends the server. */
-  static start(options: ServerOptions & ClientOptions = {}): Promise<Toolgate> {
+  static async start(options: ServerOptions & ClientOptions = {}): Promise<Toolgate> {
+    checkClientOptions("`Toolgate.start`", options, SERVER_OPTIONS);
     return Toolgate.#open(childServer(options), options);
   }
 
   /** Connects to a running server at a Unix socket or a WebSocket. */
-  static connect(address: ServerAddress, options: ClientOptions = {}): Promise<Toolgate> {
+  static async connect(address: ServerAddress, options: ClientOptions = {}): Promise<Toolgate> {
+    checkAddress(address);
+    checkClientOptions("the second argument of `Toolgate.connect`", options, {});
     const opener = "socket" in address ? unixSocket(address.socket) : webSocket(address.websocket, address.token);
     return Toolgate.#open(opener, options);
   }
@@ -108,6 +137,8 @@ export class Toolgate implements AsyncDisposable {
 
   /** Starts a session and follows its events. */
   async session(options: SessionOptions = {}, limits: RequestOptions = {}): Promise<Session> {
+    checkOptions("`client.session`", options, SESSION_OPTIONS);
+    checkOptions("the second argument of `client.session`", limits, REQUEST_OPTIONS);
     const { start, handlers } = split(options);
     const params = { ...start, tools: (handlers.tools ?? []).map(describe) };
     this.#starting++;
@@ -138,6 +169,9 @@ export class Toolgate implements AsyncDisposable {
     options: { cursor?: number } & SessionOptions = {},
     limits: RequestOptions = {},
   ): Promise<Session> {
+    checkType("the session ID of `client.attach`", id, "string");
+    checkOptions("`client.attach`", options, { cursor: "number", ...SESSION_OPTIONS });
+    checkOptions("the third argument of `client.attach`", limits, REQUEST_OPTIONS);
     const { cursor = 0, ...others } = options;
     const { start, handlers } = split(others);
     if (this.#followers.has(id)) throw new TypeError(`this client follows session ${id} already`);
@@ -163,17 +197,19 @@ export class Toolgate implements AsyncDisposable {
 
   /** Lists sessions, the newest first. With `live`, only those that the server runs. */
   async sessions(options: { limit?: number; live?: boolean } & RequestOptions = {}): Promise<SessionListEntry[]> {
+    checkOptions("`client.sessions`", options, { ...PARAM_TYPES["session/list"], ...REQUEST_OPTIONS });
     const { signal, timeoutMs, ...params } = options;
     const listed = await this.#send("session/list", params, { signal, timeoutMs, again: true });
     return listed.sessions;
   }
 
   /** Sends any request. */
-  request<M extends keyof ServerRequests>(
+  async request<M extends keyof ServerRequests>(
     method: M,
     params: ServerRequests[M]["params"],
     options: RequestOptions = {},
   ): Promise<ServerRequests[M]["result"]> {
+    checkOptions("`client.request`", options, REQUEST_OPTIONS);
     return this.#send(method, params, options);
   }
 
@@ -229,14 +265,21 @@ export class Toolgate implements AsyncDisposable {
   /** Introduces the client on a new connection, and attaches to its sessions again. */
   async #greet(connection: Connection, stop: AbortSignal): Promise<void> {
     try {
-      this.#server = (await connection.request("initialize", this.#hello, stop)) as InitializeResult;
+      const server: InitializeResult = await connection.request("initialize", this.#hello, stop);
+      if (typeof server?.limits?.message_bytes !== "number") {
+        throw notToolgate(connection, "it answered `initialize` without limits");
+      }
+      this.#server = server;
+      connection.isIntroduced = true;
     } catch (error) {
       if (!(error instanceof ConnectionLost)) throw error;
       const { hint, retryable } = connection.transport!;
       if (error instanceof ProtocolError) throw new CannotConnect(error.message, false, error);
       throw new CannotConnect(`${error.message} before it answered; ${hint}`, retryable, error);
     }
-    connection.longest = this.#server.limits.message_bytes;
+    const { message_bytes, requests } = this.#server.limits;
+    connection.longest = message_bytes;
+    if (requests) connection.slots.limit = requests;
     const followers = [...this.#followers.values()].filter((each) => !each.isLeaving);
     while (followers.length > 0) {
       await Promise.all(followers.splice(0, ATTACH_TOGETHER).map((each) => this.#reattach(each, connection, stop)));
@@ -253,6 +296,21 @@ export class Toolgate implements AsyncDisposable {
       follower.log.end(error);
     }
   }
+}
+
+function checkClientOptions(place: string, options: ServerOptions & ClientOptions, others: OptionTypes): void {
+  checkOptions(place, options, { ...CLIENT_OPTIONS, ...others });
+  if (typeof options.reconnect === "object") checkOptions("`reconnect`", options.reconnect, RECONNECT_OPTIONS);
+}
+
+/** Throws a `TypeError` unless the address names a socket, or a WebSocket with its token. */
+function checkAddress(address: Partial<Record<string, unknown>> | undefined): void {
+  const { socket, websocket, token, ...others } = address ?? {};
+  const isComplete =
+    typeof socket === "string" ? websocket === undefined : typeof websocket === "string" && typeof token === "string";
+  if (isComplete && Object.keys(others).length === 0) return;
+  const forms = "{ socket: PATH } or { websocket: URL, token: TOKEN }";
+  throw new TypeError(`\`Toolgate.connect\` takes ${forms}, and then options`);
 }
 
 function split(options: SessionOptions): {

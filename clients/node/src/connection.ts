@@ -1,7 +1,8 @@
 // One JSON-RPC connection: requests and answers in both directions, `$/cancel`, and the end of the connection.
 
-import { ConnectionLost, InvalidRequest, ProtocolError, RpcError, warn } from "./errors.js";
+import { brief, ConnectionLost, InvalidRequest, notToolgate, ProtocolError, RpcError, warn } from "./errors.js";
 import { ErrorCode } from "./protocol.js";
+import { RequestSlots } from "./request-slots.js";
 import { onAbort, unlessStopped } from "./stop.js";
 import type { Receiver, Transport } from "./transport.js";
 
@@ -28,6 +29,10 @@ export class Connection implements Receiver {
   /** Longest message in bytes. The server rejects a longer one without naming its ID. */
   longest = 16 << 20;
   transport: Transport | undefined;
+  /** True after the response to `initialize`. */
+  isIntroduced = false;
+  /** Requests that the server is working on. Others wait for them. */
+  readonly slots = new RequestSlots();
   readonly #peer: Peer;
   readonly #pending = new Map<number, Pending>();
   readonly #late = new Map<number, Late>();
@@ -39,13 +44,28 @@ export class Connection implements Receiver {
     this.#peer = peer;
   }
 
-  /** Sends a request and waits for the response. When `stop` aborts, the server is told to cancel it. */
-  request(method: string, params: object, stop: AbortSignal, late?: Late): Promise<any> {
+  /**
+   * Sends a request and waits for the response. Waits first if the server works on as many requests as it accepts. When
+   * `stop` aborts, the server is told to cancel the request.
+   */
+  async request(method: string, params: object, stop: AbortSignal, late?: Late): Promise<any> {
+    stop.throwIfAborted();
+    if (this.lost) throw this.lost;
+    if (!this.slots.take(method)) await this.slots.wait(method, stop);
+    return this.#request(method, params, stop, late);
+  }
+
+  #request(method: string, params: object, stop: AbortSignal, late?: Late): Promise<any> {
     return new Promise((resolve, reject) => {
-      stop.throwIfAborted();
       if (this.lost) throw this.lost;
       const id = this.#nextId++;
-      this.#send({ id, method, params });
+      try {
+        stop.throwIfAborted();
+        this.#send({ id, method, params });
+      } catch (error) {
+        this.slots.release();
+        throw error;
+      }
       const abort = () => {
         this.#pending.delete(id);
         if (late && !this.lost) this.#late.set(id, late);
@@ -77,6 +97,7 @@ export class Connection implements Receiver {
     for (const pending of [...this.#pending.values()]) pending.reject(error);
     for (const answering of this.#answering.values()) answering.abort(error);
     this.#late.clear();
+    this.slots.end();
   }
 
   receive(message: string): void {
@@ -85,16 +106,17 @@ export class Connection implements Receiver {
       this.#take(JSON.parse(message));
     } catch (error) {
       // After this, nobody knows which request the message would have answered.
+      const what = "the server sent a line that is not a message of the protocol";
       this.end(
-        new ProtocolError(
-          `the server sent a line that is not a message of the protocol: ${message.slice(0, 200)}`,
-          error,
-        ),
+        this.isIntroduced
+          ? new ProtocolError(`${what}: ${message.slice(0, 200)}`, error)
+          : notToolgate(this, `it sent \`${message.slice(0, 80)}\``),
       );
     }
   }
 
   #take({ id, method, params, result, error }: any): void {
+    if (method !== undefined && !this.isIntroduced) throw new TypeError("`initialize` was not answered first");
     if (method === undefined) this.#settle(id, result, error);
     else if (id !== undefined) void this.#answer(id, method, params);
     else if (method === "$/cancel") this.#answering.get(params.id)?.abort();
@@ -106,6 +128,7 @@ export class Connection implements Receiver {
       // The server could not read a message, or rejects this client.
       return this.end(new ProtocolError(`the server reported: ${error.message} (${error.code})`));
     }
+    this.slots.release();
     const late = this.#late.get(id);
     this.#late.delete(id);
     if (error) return this.#pending.get(id)?.reject(RpcError.of(error.code, error.message, error.data));
@@ -140,7 +163,7 @@ export class Connection implements Receiver {
 function errorObject(method: string, error: unknown, signal: AbortSignal): { code: number; message: string } {
   if (signal.aborted) return { code: ErrorCode.Cancelled, message: "the request was cancelled" };
   if (error instanceof RpcError) return { code: error.code, message: error.message };
-  warn(`the answer to ${method} failed`, error);
+  warn(`the answer to ${method} failed: ${brief(error)}`, error);
   return { code: ErrorCode.Internal, message: `the client failed to answer: ${error}` };
 }
 

@@ -28,6 +28,8 @@ export class RpcError extends ToolgateError {
 
   /** Creates an error of the class for `code`; an unknown code gives a plain `RpcError`. */
   static of(code: number, message: string, data?: unknown): RpcError {
+    const isRefused = POLICY_ERRORS.has((data as any)?.error);
+    if (code === ErrorCode.Refused && !isRefused) return new CallFailed(code, message, data);
     const name = (Object.keys(ErrorCode) as Array<keyof typeof ErrorCode>).find((each) => ErrorCode[each] === code);
     return new (name ? CLASSES[name] : RpcError)(code, message, data);
   }
@@ -59,8 +61,10 @@ export class NoSuchProcess extends RpcError { override readonly reason = "no_suc
 export class JournalFault extends RpcError { override readonly reason = "journal_fault"; }
 /** -32007: another server or program holds the session. */
 export class InUse extends RpcError { override readonly reason = "in_use"; }
-/** -32008: the policy, a person or the operating system refused the request; `data.error` is the kind of error. */
+/** -32008: the policy, a person or the sandbox refused the request; `data.denials` has the reasons. */
 export class Refused extends RpcError { override readonly reason = "refused"; }
+/** -32008: the request was allowed and failed: a missing file, a hunk that does not match, an unknown program. */
+export class CallFailed extends RpcError { override readonly reason = "call_failed"; }
 /** -32009: the other side did not answer, or sent an invalid answer. */
 export class PeerFault extends RpcError { override readonly reason = "peer_fault"; }
 /** -32800: the server cancelled the request. */
@@ -72,6 +76,9 @@ const CLASSES: Record<keyof typeof ErrorCode, typeof RpcError> = {
   Initialize: NotInitialized, NoSession: NoSuchSession, NoModel, Limit: TooMany, Unusable, NoProcess: NoSuchProcess,
   Journal: JournalFault, InUse, Refused, Peer: PeerFault, Cancelled,
 };
+
+/** Kinds of errors (`data.error`) of calls that were refused, not tried. */
+const POLICY_ERRORS = new Set(["forbidden", "denied", "blocked", "stopped"]);
 
 /** The server cannot be reached. The message says what to try. */
 export class CannotConnect extends ToolgateError {
@@ -85,9 +92,20 @@ export class CannotConnect extends ToolgateError {
 /** There is no `toolgate` program. The message lists the places that were searched. */
 export class ProgramNotFound extends CannotConnect { override readonly reason = "program_not_found"; }
 /** The connection ended before the response arrived. The server may or may not have carried out the request. */
-export class ConnectionLost extends ToolgateError { override readonly reason: string = "connection_lost"; }
+export class ConnectionLost extends ToolgateError {
+  override readonly reason: string = "connection_lost";
+
+  /** @internal Returns a new error with the same class and message. */
+  copy(): ConnectionLost {
+    return new (this.constructor as typeof ConnectionLost)(this.message, this.cause);
+  }
+}
 /** The server sent a line that is too long or no message. The connection ends, and is not opened again. */
 export class ProtocolError extends ConnectionLost { override readonly reason = "protocol_error"; }
+/** @internal The error of a program or a server that is none of Toolgate. */
+export function notToolgate(connection: { transport?: { place: string } | undefined }, why: string): ProtocolError {
+  return new ProtocolError(`${connection.transport?.place ?? "the program"} is not a Toolgate server: ${why}`);
+}
 /** The client is closed. */
 export class Closed extends ConnectionLost { override readonly reason = "closed"; }
 /** The time limit of the request (`timeoutMs`) was reached. The server is told to cancel the request. */
@@ -105,8 +123,23 @@ export class JournalBehind extends ToolgateError { override readonly reason = "j
 /** The reader is further behind than the client keeps events. `attach` of another client reads them again. */
 export class EventsDropped extends ToolgateError { override readonly reason = "events_dropped"; }
 
-/** Reports a problem that no caller would see, as a process warning of Node (`process.on("warning")`). */
+/** Thrown by a tool to fail its call: the model reads the message, and nothing is printed. */
+export class ToolFailure extends Error { override name = "ToolFailure"; }
+
+/**
+ * Reports a problem that no caller would see, as a process warning of Node (`process.on("warning")`). Node prints one
+ * line; with `--trace-warnings` it prints the stack of the cause.
+ */
 export function warn(message: string, cause?: unknown): void {
-  const detail = cause instanceof Error ? (cause.stack ?? String(cause)) : String(cause);
-  process.emitWarning(message, cause === undefined ? { type: "ToolgateWarning" } : { type: "ToolgateWarning", detail });
+  const warning = new Error(message, cause === undefined ? undefined : { cause });
+  warning.name = "ToolgateWarning";
+  if (cause instanceof Error && cause.stack !== undefined) warning.stack = `${warning}\n${cause.stack}`;
+  process.emitWarning(warning);
+}
+
+/** Returns an error in one line, with the place where it was thrown. */
+export function brief(error: unknown): string {
+  const stack = error instanceof Error ? `${error.stack}` : "";
+  const place = /^ +at .*?(file:\/\/[^)]+|\/[^)]+)\)?$/m.exec(stack)?.[1];
+  return `${String(error).split("\n")[0]}${place === undefined ? "" : ` (${place})`}`;
 }

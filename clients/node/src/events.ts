@@ -1,19 +1,9 @@
 // Bounded event log of one session: each event once and in order, for any number of readers.
 
 import { EventsDropped } from "./errors.js";
+import type { EventOf, SessionEvent } from "./event-types.js";
 import type { SessionEventParams } from "./protocol.js";
-import { deferred } from "./stop.js";
-
-/** Line of the session's journal (docs/journal.md). The members depend on `kind`. */
-export interface SessionEvent {
-  /** Number of the event, from 1. `attach` continues after it. */
-  cursor: number;
-  /** Kind of the event, such as `prompt`, `said`, `call`, `answered` or `turn`. */
-  kind: string;
-  /** Text of a prompt, an answer or a notice; for `said`, all text of the model's response. */
-  text?: string;
-  [member: string]: any;
-}
+import { currentStack, deferred, withStackOf } from "./stop.js";
 
 /** Keeps the newest events, so that a late or slow reader does not slow down the connection. */
 export class EventLog {
@@ -38,7 +28,7 @@ export class EventLog {
   /** Adds an event. Returns undefined for a duplicate, which a second connection may send, and after the end. */
   push({ cursor, event: line }: SessionEventParams): SessionEvent | undefined {
     if (cursor <= this.cursor || this.isOver) return undefined;
-    const event: SessionEvent = { kind: "", ...line, cursor };
+    const event = { kind: "", ...line, cursor } as unknown as SessionEvent;
     if (event.kind === "said") event.text = saidText(event);
     this.cursor = cursor;
     this.#lastKind = event.kind;
@@ -72,6 +62,7 @@ export class EventLog {
 
   /** Yields every event after a cursor; by default all that this client received. Ends early when `isEnough`. */
   async *follow(after = this.#first, isEnough = () => false): AsyncGenerator<SessionEvent, void, undefined> {
+    const reader = currentStack();
     // ends: with the log, or with `isEnough`
     for (let cursor = after; ;) {
       const event = this.#next(cursor);
@@ -81,7 +72,7 @@ export class EventLog {
       }
       if (isEnough()) return;
       if (event) continue;
-      if (this.error) throw this.error;
+      if (this.error) throw withStackOf(reader, this.error);
       if (this.isOver) return;
       await this.#news.promise;
     }
@@ -100,7 +91,7 @@ export class EventLog {
   }
 }
 
-function saidText(event: SessionEvent): string {
-  const pieces = (event["items"] ?? []).flatMap((item: any) => item.pieces ?? []);
+function saidText({ items }: EventOf<"said">): string {
+  const pieces = (items ?? []).flatMap((item: any) => item.pieces ?? []);
   return pieces.map((piece: any) => (typeof piece.text === "string" ? piece.text : "")).join("");
 }

@@ -2,7 +2,7 @@
 
 import { answer, decide, type OnApproval, type OnQuestion } from "./approvals.js";
 import type { Connection } from "./connection.js";
-import { InUse, JournalBehind, NoSuchMethod, warn } from "./errors.js";
+import { brief, InUse, JournalBehind, NoSuchMethod, warn } from "./errors.js";
 import { EventLog } from "./events.js";
 import {
   ErrorCode,
@@ -65,7 +65,7 @@ export class Follower {
       try {
         this.handlers.onDelta?.(params);
       } catch (error) {
-        warn("the `onDelta` handler threw an error", error);
+        warn(`the \`onDelta\` handler threw an error: ${brief(error)}`, error);
       }
     }
   }

@@ -126,7 +126,7 @@ export class Link {
   async #persist(): Promise<Connection> {
     const { firstMs, longestMs, withinMs } = this.#policy;
     const deadline = performance.now() + withinMs;
-    // ends: at the deadline
+    // ends: with the first attempt that fails after the deadline
     for (let wait = firstMs; ; wait = Math.min(2 * wait, longestMs)) {
       const left = Math.max(SHORTEST_ATTEMPT_MS, deadline - performance.now());
       try {
@@ -135,11 +135,11 @@ export class Link {
         const isPassing =
           error instanceof CannotConnect ? error.retryable : error instanceof TimedOut || this.isRecoverable(error);
         if (!isPassing) throw error;
-        if (performance.now() + wait > deadline) {
+        if (performance.now() >= deadline) {
           throw new ConnectionLost(`no server answered within ${withinMs} ms: ${(error as Error).message}`, error);
         }
       }
-      await pause(wait, this.#over.signal);
+      await pause(Math.max(0, Math.min(wait, deadline - performance.now())), this.#over.signal);
     }
   }
 

@@ -88,6 +88,10 @@ declare const Buffer: {
   byteLength(text: string): number;
 };
 
+interface ErrorConstructor {
+  captureStackTrace(target: object, above?: (...args: never[]) => unknown): void;
+}
+
 interface ImportMeta {
   url: string;
 }
@@ -98,7 +102,7 @@ declare const process: {
   readonly platform: string;
   readonly arch: string;
   exitCode: number | undefined;
-  emitWarning(message: string, options: { type: string; detail?: string }): void;
+  emitWarning(warning: Error): void;
   kill(pid: number, signal: string): void;
   on(signal: "SIGINT" | "SIGTERM" | "SIGHUP", listener: () => void): typeof process;
 };

@@ -2,6 +2,7 @@
 
 import { NoSuchProcess } from "./errors.js";
 import type { Link, Sending } from "./link.js";
+import { checkOptions, checkType, REQUEST_OPTIONS } from "./options.js";
 import type { ProcessReadResult, ServerRequests } from "./protocol.js";
 import type { RequestOptions } from "./stop.js";
 
@@ -48,6 +49,7 @@ export class Process implements AsyncIterable<Piece>, AsyncDisposable {
 
   /** Reads the next output, and waits for it. Returns an empty list at the end. Aborting loses no output. */
   async read(options: RequestOptions = {}): Promise<Piece[]> {
+    checkOptions("`process.read`", options, REQUEST_OPTIONS);
     if (this.#last) return [];
     const params = { from: this.#position, wait_ms: WAIT_MS };
     try {
@@ -85,22 +87,27 @@ export class Process implements AsyncIterable<Piece>, AsyncDisposable {
 
   /** Writes to the input of the process; `close` closes the input afterwards. */
   async write(text: string, options: { close?: boolean } & RequestOptions = {}): Promise<void> {
+    checkType("`text` of `process.write`", text, "string");
+    checkOptions("`process.write`", options, { close: "boolean", ...REQUEST_OPTIONS });
     const { close = false, ...limits } = options;
     await this.#request("process/write", { text, close }, limits);
   }
 
   /** Changes the size of the terminal. */
   async resize(rows: number, cols: number, options: RequestOptions = {}): Promise<void> {
+    checkOptions("`process.resize`", options, REQUEST_OPTIONS);
     await this.#request("process/resize", { size: { rows, cols } }, { ...options, again: true });
   }
 
   /** Sends a signal to the process and its group: `INT`, `TERM`, `HUP`, `QUIT`, `USR1`, `USR2`, `STOP` or `CONT`. */
   async signal(name: string, options: RequestOptions = {}): Promise<void> {
+    checkOptions("`process.signal`", options, REQUEST_OPTIONS);
     await this.#request("process/signal", { signal: name }, options);
   }
 
   /** Kills the process and its descendants. */
   async kill(options: RequestOptions = {}): Promise<void> {
+    checkOptions("`process.kill`", options, REQUEST_OPTIONS);
     await this.#request("process/kill", {}, { ...options, again: true });
   }
 

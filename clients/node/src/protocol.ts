@@ -872,6 +872,34 @@ export interface ClientRequests {
   "tool/invoke": { params: ToolInvokeParams; result: ToolInvokeResult };
 }
 
+/** Types of the params of each request that the server answers, for checks at run time. */
+export const PARAM_TYPES: { readonly [M in keyof ServerRequests]: Readonly<Record<string, string>> } = {
+  "initialize": { capabilities: "object", client: "object", protocol: "number" },
+  "session/start": { agents: "boolean", approval: "string|null", cwd: "string|null", instructions: "string|null", mcp_servers: "object", model: "object|null", only_tools: "array|null", sandbox: "string|null", tools: "array" },
+  "session/attach": { cursor: "number", session_id: "string", start: "object|null", tools: "array" },
+  "session/detach": { session_id: "string" },
+  "session/prompt": { images: "array", session_id: "string", text: "string" },
+  "session/interrupt": { session_id: "string" },
+  "session/list": { limit: "number|null", live: "boolean" },
+  "session/close": { session_id: "string" },
+  "tool/list": { session_id: "string" },
+  "tool/call": { arguments: "object", input: "string|null", key: "string|null", session_id: "string", tool: "string" },
+  "tool/register": { session_id: "string", tools: "array" },
+  "tool/unregister": { names: "array", session_id: "string" },
+  "process/start": { argv: "array|null", command: "string|null", cwd: "string|null", session_id: "string", stdin: "boolean", tty: "object|null" },
+  "process/read": { from: "number", max_bytes: "number|null", process_id: "number", session_id: "string", wait_ms: "number" },
+  "process/write": { close: "boolean", process_id: "number", session_id: "string", text: "string" },
+  "process/resize": { process_id: "number", session_id: "string", size: "object" },
+  "process/signal": { process_id: "number", session_id: "string", signal: "string" },
+  "process/kill": { process_id: "number", session_id: "string" },
+  "fs/read": { length: "number|null", offset: "number", path: "string", session_id: "string" },
+  "fs/write": { base64: "string|null", new: "boolean", path: "string", session_id: "string", text: "string|null" },
+  "fs/list": { depth: "number|null", limit: "number|null", path: "string", session_id: "string" },
+  "fs/search": { glob: "string|null", ignore_case: "boolean", limit: "number|null", path: "string|null", pattern: "string", session_id: "string" },
+  "patch/apply": { key: "string|null", patch: "string", session_id: "string" },
+  "policy/explain": { arguments: "object", command: "string|null", session_id: "string", tool: "string|null" },
+};
+
 /** Notifications, which have no answer. */
 export interface Notifications {
   /** An event of a followed session. */

@@ -1,10 +1,12 @@
 // A session that this program follows: prompts, calls, events, files, patches and processes.
 
 import { ConnectionLost, RpcError } from "./errors.js";
-import type { SessionEvent } from "./events.js";
+import type { SessionEvent, ToolErrorKind } from "./event-types.js";
 import type { Follower, Handlers } from "./follower.js";
 import type { Link, Sending } from "./link.js";
+import { checkOptions, checkType, type OptionTypes, REQUEST_OPTIONS } from "./options.js";
 import { bytes, Process } from "./process.js";
+import { PARAM_TYPES } from "./protocol.js";
 import type * as protocol from "./protocol.js";
 import { limited, onAbort, type RequestOptions } from "./stop.js";
 import { describe, type Tool } from "./tools.js";
@@ -21,10 +23,37 @@ export interface SessionOptions extends Omit<protocol.SessionStartParams, "tools
   approval?: ApprovalPolicy;
 }
 
-/** Result of a tool call. */
-export interface ToolAnswer extends protocol.ToolCallResult {
+/** Result of a tool call. `Structured` is the type of its structured data. */
+export interface ToolAnswer<Structured = unknown> extends Omit<protocol.ToolCallResult, "error" | "structured"> {
   /** Text of the answer, as a model reads it. */
   text: string;
+  /** The kind of error, if the call failed. */
+  error?: ToolErrorKind | null;
+  /** The answer as structured data, if the tool provides it. */
+  structured?: Structured;
+}
+
+/** Structured result of `exec_command`. */
+export interface CommandResult {
+  /** Exit status; null while the command runs, and if a signal ended it. */
+  exit_code: number | null;
+  /** Name of the signal that ended the command. */
+  signal: string | null;
+  /** Number of the command for `write_stdin` and `kill_session`, while it runs. */
+  session_id: number | null;
+  /** Time that the call waited for the command. */
+  wall_time_seconds: number;
+  /** Tokens of the output before it was shortened. */
+  original_token_count: number;
+  /** Output since the last answer, as the model reads it. */
+  output: string;
+  /** The streams; missing if the command has a terminal. */
+  stdout?: string;
+  stderr?: string;
+  /** Processes that outlived the command and were ended. */
+  ended: Array<{ pid: number; name: string }>;
+  /** Enforcement of the sandbox, and the accesses that it refused, one sentence each. */
+  sandbox: { enforcement: string; gaps: string[]; refused: string[]; perhaps_refused: string[] };
 }
 
 /** Part of a file. */
@@ -44,6 +73,23 @@ export interface Explanation {
   why: string[];
   [detail: string]: any;
 }
+
+/** Method of `Session` that sends each request, for messages. */
+const SENDERS: Partial<Record<keyof protocol.ServerRequests, string>> = {
+  "session/prompt": "prompt",
+  "session/interrupt": "interrupt",
+  "tool/call": "call",
+  "tool/list": "listTools",
+  "tool/register": "register",
+  "tool/unregister": "unregister",
+  "process/start": "startProcess",
+  "fs/read": "readFile",
+  "fs/write": "writeFile",
+  "fs/list": "listDir",
+  "fs/search": "search",
+  "patch/apply": "applyPatch",
+  "policy/explain": "explain",
+};
 
 type Params<M extends keyof protocol.ServerRequests> = Omit<protocol.ServerRequests[M]["params"], "session_id">;
 type Result<M extends keyof protocol.ServerRequests> = Promise<protocol.ServerRequests[M]["result"]>;
@@ -90,20 +136,22 @@ export class Session implements AsyncDisposable {
    * added to it, and ends as `steered`. Aborting stops the turn; a `for await` that is left early does not.
    */
   prompt(text: string, options: { images?: protocol.ContentItem[] } & RequestOptions = {}): Turn {
+    checkType("`text` of `session.prompt`", text, "string");
+    checkOptions("`session.prompt`", options, { images: "array", ...REQUEST_OPTIONS });
     const { images, ...limits } = options;
     return new Turn(this.#follower.log, this.#prompt(images ? { text, images } : { text }, limits));
   }
 
   /** Calls a tool without a model. A call runs only once per `key`; by default each call has a new key. */
-  async call(
-    tool: string,
+  async call<Name extends string>(
+    tool: Name,
     args: Record<string, unknown> = {},
     options: Options<"tool/call", "tool" | "arguments"> = {},
-  ): Promise<ToolAnswer> {
+  ): Promise<ToolAnswer<Name extends "exec_command" ? CommandResult : unknown>> {
     const params = { tool, arguments: args, key: crypto.randomUUID(), ...options };
     const result = await this.#send("tool/call", params, { again: true });
     const texts = result.content_items.map((item) => ("text" in item ? [item.text] : []));
-    return { ...result, text: texts.flat().join("\n") };
+    return { ...(result as ToolAnswer<any>), text: texts.flat().join("\n") };
   }
 
   /** Lists the tools of the session. */
@@ -113,6 +161,7 @@ export class Session implements AsyncDisposable {
 
   /** Adds tools, replacing those of the same name. Returns the names of all tools of clients. */
   async register(tools: readonly Tool[], options: RequestOptions = {}): Promise<string[]> {
+    checkType("`tools` of `session.register`", tools, "array");
     const params = { tools: tools.map(describe), ...options };
     const known = this.#follower.tools;
     const before = [...known];
@@ -131,6 +180,7 @@ export class Session implements AsyncDisposable {
 
   /** Removes tools. Returns the names of the remaining tools of clients. */
   async unregister(names: readonly string[], options: RequestOptions = {}): Promise<string[]> {
+    checkType("`names` of `session.unregister`", names, "array");
     const left = await this.#send("tool/unregister", { names: [...names], ...options }, { again: true });
     for (const name of names) this.#follower.tools.delete(name);
     return left.tools;
@@ -141,6 +191,7 @@ export class Session implements AsyncDisposable {
     command: string | readonly string[],
     options: Options<"process/start", "command" | "argv"> = {},
   ): Promise<Process> {
+    checkType("`command` of `session.startProcess`", command, "string|array");
     const what = typeof command === "string" ? { command } : { argv: [...command] };
     const started = await this.#send(
       "process/start",
@@ -161,11 +212,12 @@ export class Session implements AsyncDisposable {
   }
 
   /** Writes a whole file atomically. With `new`, an existing file is an error. */
-  writeFile(
+  async writeFile(
     path: string,
     data: string | Uint8Array,
     options: { new?: boolean } & RequestOptions = {},
   ): Result<"fs/write"> {
+    checkType("`data` of `session.writeFile`", data, "string|Uint8Array");
     const content = typeof data === "string" ? { text: data } : { base64: Buffer.from(data).toString("base64") };
     // Not sent again with `new`: the second request would find the file of the first.
     return this.#send("fs/write", { path, ...content, ...options }, { again: !options.new });
@@ -191,6 +243,7 @@ export class Session implements AsyncDisposable {
     what: string | readonly string[] | { tool: string; arguments?: Record<string, unknown> },
     options: RequestOptions = {},
   ): Promise<Explanation> {
+    checkType("the call of `session.explain`", what, "string|array|object");
     const program = Array.isArray(what) ? { tool: "shell", arguments: { command: what } } : what;
     const params = typeof program === "string" ? { command: program } : (program as Params<"policy/explain">);
     return (await this.#send("policy/explain", { ...params, ...options }, { again: true })).explanation as Explanation;
@@ -202,12 +255,14 @@ export class Session implements AsyncDisposable {
   }
 
   /** Ends the session and everything that runs in it. The journal stays. */
-  close(options: RequestOptions = {}): Promise<void> {
+  async close(options: RequestOptions = {}): Promise<void> {
+    checkOptions("`session.close`", options, REQUEST_OPTIONS);
     return this.#leave(this.#follower, "session/close", options);
   }
 
   /** Stops following the session and leaves it running. */
-  detach(options: RequestOptions = {}): Promise<void> {
+  async detach(options: RequestOptions = {}): Promise<void> {
+    checkOptions("`session.detach`", options, REQUEST_OPTIONS);
     return this.#leave(this.#follower, "session/detach", options);
   }
 
@@ -220,20 +275,23 @@ export class Session implements AsyncDisposable {
   }
 
   /** Sends any request about this session. */
-  request<M extends keyof protocol.ServerRequests>(
+  async request<M extends keyof protocol.ServerRequests>(
     method: M,
     params: Params<M>,
     options: RequestOptions = {},
   ): Result<M> {
+    checkOptions("`session.request`", options, REQUEST_OPTIONS);
     return this.#link.request(method, { session_id: this.id, ...params }, options);
   }
 
   /** Sends a request. The limits are among the options of the caller, beside the parameters. */
-  #send<M extends keyof protocol.ServerRequests>(
+  async #send<M extends keyof protocol.ServerRequests>(
     method: M,
     options: Params<M> & RequestOptions,
     sending: Sending = {},
   ): Result<M> {
+    const { session_id: _, ...types }: OptionTypes = PARAM_TYPES[method];
+    checkOptions(`\`session.${SENDERS[method] ?? method}\``, options, { ...types, ...REQUEST_OPTIONS });
     const { signal, timeoutMs, ...params } = options as RequestOptions;
     return this.#link.request(method, { session_id: this.id, ...params }, { signal, timeoutMs, ...sending });
   }

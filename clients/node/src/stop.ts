@@ -1,7 +1,7 @@
 // Limits on waiting: signals, time limits, and promises that a program settles from outside.
 
 import { setMaxListeners } from "node:events";
-import { Aborted, TimedOut, ToolgateError } from "./errors.js";
+import { Aborted, ConnectionLost, TimedOut, ToolgateError } from "./errors.js";
 
 /** Limits of one request. */
 export interface RequestOptions {
@@ -11,13 +11,22 @@ export interface RequestOptions {
   timeoutMs?: number | undefined;
 }
 
-/** Runs `work` with a signal that aborts at the limits, with the error as its reason. `work` has to react to it. */
+/** Longest time of a timer of Node; a longer one would expire at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** Directory of this package's code. Its frames say nothing to a caller. */
+const OWN_CODE = new URL(".", import.meta.url).href;
+
+/**
+ * Runs `work` with a signal that aborts at the limits, with the error as its reason. `work` has to react to it.
+ * Errors get the stack of the caller: the stack at the arrival of a response has only frames of this package.
+ */
 export async function limited<T>(
   options: RequestOptions,
   what: string,
   work: (stop: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { signal, timeoutMs } = options;
+  const caller = currentStack();
   const controller = new AbortController();
   const abort = () =>
     controller.abort(
@@ -26,14 +35,41 @@ export async function limited<T>(
   const expire = () => controller.abort(new TimedOut(`${what} took longer than ${timeoutMs} ms`));
   if (signal?.aborted) abort();
   if (signal) onAbort(signal, abort);
-  const timer = timeoutMs ? setTimeout(expire, timeoutMs) : undefined;
+  const timer = timeoutMs ? setTimeout(expire, Math.min(timeoutMs, LONGEST_TIMER_MS)) : undefined;
   try {
     controller.signal.throwIfAborted();
     return await work(controller.signal);
+  } catch (error) {
+    throw withStackOf(caller, error);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", abort);
   }
+}
+
+/** The stack of a call. */
+export interface CallerStack {
+  stack?: unknown;
+}
+
+/** Notes the current stack. Cheap: it becomes text only if it is read. */
+export function currentStack(): CallerStack {
+  const caller: CallerStack = {};
+  Error.captureStackTrace(caller, currentStack);
+  return caller;
+}
+
+/** Returns the error with the stack of the caller. */
+export function withStackOf(caller: CallerStack, error: unknown): unknown {
+  // Another program may have replaced the format of stacks.
+  if (!(error instanceof ToolgateError) || typeof caller.stack !== "string") return error;
+  const isOwn = (line: string) => line.includes(OWN_CODE) || line.endsWith(".next (<anonymous>)");
+  const frames = caller.stack.split("\n").filter((line) => line.startsWith("    at ") && !isOwn(line));
+  if (frames.length === 0) return error;
+  // One lost connection rejects many requests, and each has a caller of its own.
+  const own = error instanceof ConnectionLost ? error.copy() : error;
+  own.stack = [`${own.name}: ${own.message}`, ...frames].join("\n");
+  return own;
 }
 
 /** Waits for a promise, and rejects with the signal's reason as soon as it aborts. */

@@ -30,6 +30,8 @@ export interface Transport {
   close(): Promise<void>;
   /** What to try if the connection ends before the first response, and whether a retry may help. */
   readonly hint: string;
+  /** The other side, for messages. */
+  readonly place: string;
   readonly retryable: boolean;
 }
 
@@ -66,7 +68,7 @@ export function childServer(options: ServerOptions): Opener {
       });
       child.on("error", (error) => reject(notStarted(command, options.cwd, error)));
       child.once("spawn", () => {
-        const place = [command, ...args].join(" ");
+        const place = `\`${[command, ...args].join(" ")}\``;
         resolve(new ChildTransport(child, place, receiver, options.killAfterMs ?? LEAVE_MS));
       });
     });
@@ -83,7 +85,7 @@ function notStarted(command: string, cwd: string | undefined, error: Error & { c
 }
 
 class ChildTransport implements Transport {
-  readonly hint = "see its messages on standard error, if any";
+  readonly hint = "see its messages on standard error, if any, and check that it is Toolgate";
   // It would fail again.
   readonly retryable = false;
   readonly #exited: Promise<string>;
@@ -110,7 +112,7 @@ class ChildTransport implements Transport {
     await Promise.race([this.#exited, drained, broken]);
     await settlesWithin(Promise.all([this.#exited, drained]), STATUS_MS);
     const why = await Promise.race([this.#exited, Promise.resolve("closed its input or output")]);
-    receiver.end(new ConnectionLost(`the connection is lost: \`${this.place}\` ${why}`));
+    receiver.end(new ConnectionLost(`the connection is lost: ${this.place} ${why}`));
   }
 
   send(message: string): void {
@@ -147,6 +149,7 @@ export function unixSocket(path: string): Opener {
       socket.once("connect", () => {
         readLines(socket, receiver);
         resolve({
+          place: `the server at ${path}`,
           hint: "it accepts only the user who started it, and no program that a tool has started",
           retryable: true,
           send: (message) => void socket.write(`${message}\n`),
@@ -199,6 +202,7 @@ export function webSocket(url: string, token: string): Opener {
       });
       socket.addEventListener("open", () =>
         resolve({
+          place: `the server at ${url}`,
           hint: "the server may be shutting down",
           retryable: true,
           send: (message) => socket.send(message),

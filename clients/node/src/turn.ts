@@ -1,7 +1,8 @@
 // Turns: the events and the result of one prompt, also if the connection is lost meanwhile.
 
 import { ConnectionLost, TurnLost } from "./errors.js";
-import type { EventLog, SessionEvent } from "./events.js";
+import type { SessionEvent } from "./event-types.js";
+import type { EventLog } from "./events.js";
 import type { Follower } from "./follower.js";
 import type { Link } from "./link.js";
 import type { SessionPromptResult } from "./protocol.js";
@@ -36,7 +37,7 @@ export class Turn implements AsyncIterable<SessionEvent> {
       this.#hasFailed || this.#outcome?.ended === "steered" || ended.has(this.#outcome?.turn_id ?? "");
     let hasBegun = false;
     for await (const event of this.#log.follow(this.#from, isOver)) {
-      if (event.kind === "turn") ended.add(event["id"]);
+      if (event.kind === "turn") ended.add(event.id);
       hasBegun ||= event.kind === "prompt" || event.kind === "added";
       if (hasBegun) yield event;
     }
@@ -66,7 +67,7 @@ export class TurnWatch {
     } else if (event.kind === "said") {
       this.#text = event.text || this.#text;
     } else if (event.kind === "turn") {
-      this.outcome = { turn_id: event["id"], ended: event["ended"], text: this.#text, detail: event["detail"] ?? null };
+      this.outcome = { turn_id: event.id, ended: event.ended, text: this.#text, detail: event.detail ?? null };
     }
   }
 }

@@ -1,6 +1,9 @@
 // Program of the package test: uses the installed package with strict types, and prints what it gets.
 
-import { type Approval, ConnectionLost, type SessionEvent, Toolgate, tool } from "toolgate";
+import {
+  type Approval, type CommandResult, ConnectionLost, type OnApproval, type SessionEvent, Toolgate, tool,
+  type UnknownEvent,
+} from "toolgate";
 
 const forecast = tool({
   name: "forecast",
@@ -30,6 +33,41 @@ const forecast = tool({
   },
 });
 
+/** The types of the arguments for more of JSON Schema. */
+const typed = tool({
+  name: "typed",
+  description: "Has many types.",
+  schema: {
+    type: "object",
+    properties: {
+      nullable: { type: ["string", "null"] },
+      list: { type: ["array", "null"], items: { type: "integer" } },
+      either: {
+        anyOf: [{ type: "string" }, { type: "object", properties: { id: { type: "number" } }, required: ["id"] }],
+      },
+      counts: { oneOf: [{ type: "object", additionalProperties: { type: "number" } }] },
+      closed: { type: "object", properties: { a: { type: "boolean" } }, additionalProperties: false },
+      open: { type: "object", properties: { a: { type: "boolean" } }, additionalProperties: { type: "string" } },
+      any: { type: "object" },
+      items: { type: "array" },
+    },
+    required: ["nullable", "list", "either", "counts", "closed", "open", "any", "items"],
+    anyOf: [{ required: ["nullable"] }],
+    additionalProperties: false,
+  },
+  run({ nullable, list, either, counts, closed, open, any, items }) {
+    const id: number = typeof either === "string" ? either.length : either.id;
+    const types: [string | null, number[] | null, number | undefined] = [nullable, list, counts["a"]];
+    const more: [boolean | undefined, boolean | undefined, string | undefined] = [closed.a, open.a, open["b"]];
+    const loose: [unknown, unknown[]] = [any["x"], items];
+    // @ts-expect-error: may be null
+    const wrong: string = nullable;
+    // @ts-expect-error: no such property
+    const none = () => closed.b;
+    return { id, types, more, loose, wrong, none };
+  },
+});
+
 await using client = await Toolgate.start({ reconnect: { withinMs: 1000 }, timeoutMs: 60_000 });
 // @ts-expect-error: not a sandbox mode
 const wrongMode = () => client.session({ sandbox: "none-such" });
@@ -40,19 +78,56 @@ const wrongParams = () => client.request("session/close", {});
 // @ts-expect-error: not a member of a model
 const wrongModel = () => client.session({ model: { url: "" } });
 
+/** Reads members that only one kind of event has. */
+function summary(event: SessionEvent): string {
+  const { kind, text } = event;
+  // @ts-expect-error: not every event has a tool
+  const wrong = () => event.tool;
+  switch (event.kind) {
+    case "call":
+      return `${event.tool} ${event.arguments}`;
+    case "answered": {
+      const ms: number = event.took_ms;
+      return event.success ? `${ms}` : `${event.error}: ${event.text}`;
+    }
+    case "usage":
+      return `${event.input_tokens + event.output_tokens}`;
+    case "turn":
+      return event.ended === "done" ? event.id : `${event.detail}`;
+    case "session": case "prompt": case "said": case "intent": case "verdict": case "asked": case "decided":
+    case "attempt": case "kept": case "plan": case "diff": case "compacted": case "agent": case "added":
+    case "interrupted": case "notice": case "end":
+      return `${kind} ${text ?? ""} ${wrong}`;
+    default: {
+      const unknown: UnknownEvent = event;
+      return unknown.kind;
+    }
+  }
+}
+const isNew = (event: UnknownEvent): boolean => event.kind === "kind-of-next-year" && event["member"] === 1;
+// @ts-expect-error: not a decision
+const wrongDecision: OnApproval = () => "aproved";
+const rightDecision: OnApproval = async ({ choices }) =>
+  choices.find((each) => each === "approved_for_session") ?? { decision: "denied", note: "no" };
+
 const onApproval = ({ command, choices }: Approval): boolean => command !== null && choices.includes("approved");
 await using session = await client.session({
   sandbox: "workspace-write",
   approval: "never",
-  tools: [forecast],
+  tools: [forecast, typed],
   onApproval,
 });
 const { success, text, elapsed_ms } = await session.call("forecast", { city: "Oslo", hours: [1, 2] });
 const elapsed: number = elapsed_ms;
+const { structured, error } = await session.call("exec_command", { cmd: "echo out" });
+const command: CommandResult | undefined = structured;
+const streams = [structured?.stdout, command?.exit_code, error === "forbidden"];
 await using sleeping = await session.startProcess("sleep 60");
 const kinds: string[] = [];
+const summaries: string[] = [];
 for await (const event of session.events()) {
-  const { cursor, kind }: SessionEvent = event;
+  const { cursor, kind } = event;
+  summaries.push(isNew(event) ? "new" : summary(event));
   kinds.push(kind);
   if (cursor === 2) break;
 }
@@ -64,7 +139,10 @@ console.log(
     success,
     text,
     kinds,
+    summaries,
+    streams,
     described,
-    types: [wrongMode, wrongMethod, wrongParams, wrongModel, elapsed, lost, sleeping.id].length,
+    types: [rightDecision, wrongDecision, wrongMode, wrongMethod, wrongParams, wrongModel].length,
+    more: [elapsed, lost, sleeping.id].length,
   }),
 );

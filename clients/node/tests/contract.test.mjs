@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { RpcError, tool, Toolgate, VERSION } from "toolgate";
 import { expected, generate } from "../scripts/generate-protocol.mjs";
-import { DETAILS, fakeServer, PACKAGE, world } from "./support.mjs";
+import { call, DETAILS, fakeServer, message, PACKAGE, world } from "./support.mjs";
 
 const read = (...path) => readFileSync(join(PACKAGE, ...path), "utf8");
 const CONTRACT = JSON.parse(read("../../docs/openrpc.json"));
@@ -32,13 +32,55 @@ test("every method is used, and no other", () => {
 });
 
 test("every error code has a class, a reason and a row in the README", () => {
-  for (const { code } of Object.values(errors)) {
-    const error = RpcError.of(code, "m", 1);
+  const answers = [1, { error: "forbidden" }];
+  for (const [code, data] of Object.values(errors).flatMap(({ code }) => answers.map((data) => [code, data]))) {
+    const error = RpcError.of(code, "m", data);
     assert.notEqual(error.constructor, RpcError, `no class for ${code}`);
     assert.ok(read("README.md").includes(`| \`${error.name}\` | \`${error.reason}\` |`), `no row for ${error.name}`);
   }
   const unknown = RpcError.of(-1, "m");
   assert.deepEqual([unknown.constructor, unknown.reason], [RpcError, "rpc_error"]);
+});
+
+/** Returns the kinds of events of src/event-types.ts, each with the source of its members. */
+function eventKinds() {
+  const source = read("src/event-types.ts").match(/type EventMembers = \{\n([^]*?)\n\};/)[1];
+  const members = source.split(/^  \/\*\* .* \*\/\n/m).slice(1);
+  return Object.fromEntries(members.map((text) => [text.match(/\w+/)[0], text.slice(text.indexOf(":"))]));
+}
+
+test("every kind of event has a type with all its members", async (t) => {
+  const journal = read("../../docs/journal.md");
+  const kinds = eventKinds();
+  const listed = [...journal.split("## The kinds")[1].matchAll(/^\| `(\w+)` \|/gm)].map(([, kind]) => kind);
+  assert.deepEqual(Object.keys(kinds).sort(), listed.sort());
+  const here = world(t);
+  const client = await here.start();
+  const script = here.script([call("exec_command", { cmd: "echo a > b" }), call("none")], [message("Done.")]);
+  const session = await client.session({ cwd: here.work, model: { script }, approval: "never" });
+  await session.prompt("hi").result;
+  await session.close();
+  const events = journal.match(/^\{"kind":.*$/gm).map((line) => JSON.parse(line));
+  for await (const { cursor, seq, at, hash, ...event } of session.events()) {
+    assert.deepEqual([cursor, typeof at, hash.length], [seq, "string", 64]);
+    events.push(event);
+  }
+  const shared = { kept: ["path", "sha256", "bytes"], session: ["cwd", "sandbox", "approval"] };
+  for (const { kind, ...members } of events) {
+    for (const name of Object.keys(members)) {
+      const isTyped = shared[kind]?.includes(name) || new RegExp(`\\b${name}\\??:`).test(kinds[kind]);
+      assert.ok(isTyped, `\`${kind}\` has no \`${name}\``);
+    }
+  }
+});
+
+test("every decision and every kind of error is known", () => {
+  const decisions = read("src/approvals.ts").match(/type Decision = (.*);/)[1].match(/[a-z_]+/g);
+  const { description } = schemas.ApprovalRequestResult.properties.decision;
+  assert.deepEqual(decisions, description.match(/(?<=`)[a-z_]+(?=`)/g).slice(1));
+  const source = read("../../crates/tool/src/error.rs").match(/fn as_str\(self\)[^]*?\n    \}\n/)[0];
+  const kinds = read("src/event-types.ts").match(/type ToolErrorKind =([^]*?);/)[1].match(/(?<=")\w+(?=")/g);
+  assert.deepEqual(kinds, source.match(/(?<=")\w+(?=")/g));
 });
 
 test("every sandbox mode and approval policy is known", () => {

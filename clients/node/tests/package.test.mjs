@@ -97,8 +97,12 @@ test("the examples run from an installed package", async () => {
 
 test("the JavaScript of the README runs", async () => {
   const script = here.script([call("temperature", { city: "Lisbon" })], [message("It is warm.")]);
-  const [program, ...fragments] = blocks("js");
-  assert.ok(program.includes('{ name: "gpt-5" }'));
+  const [keyless, withModel, ...fragments] = blocks("js");
+  writeFileSync(join(cwd, "keyless.mjs"), keyless);
+  const plain = await node("keyless.mjs");
+  assert.deepEqual([plain.status, lines(plain.out), plain.err], [0, prints(keyless), ""]);
+  assert.ok(withModel.includes('{ name: "gpt-5" }'));
+  const program = `${keyless.split("const session")[0]}${withModel}await client.close();\n`;
   writeFileSync(join(cwd, "program.mjs"), program.replace('{ name: "gpt-5" }', JSON.stringify({ script })));
   const { out, status, err } = await node("program.mjs");
   assert.deepEqual([status, err], [0, ""]);
@@ -113,6 +117,34 @@ test("the JavaScript of the README runs", async () => {
     writeFileSync(join(cwd, `fragment-${index}.mjs`), code);
     const ran = await node(`fragment-${index}.mjs`);
     assert.deepEqual([ran.status, lines(ran.out), ran.err], [0, prints(fragment), ""], fragment);
+  }
+});
+
+test("the README links to nothing outside of the package", () => {
+  const links = [...README.matchAll(/\]\(([^)#]+)/g)].map(([, target]) => target);
+  assert.ok(links.length > 3);
+  const isPacked = (target) => files.some((file) => file === target || file.startsWith(`${target}/`));
+  assert.deepEqual(links.filter((target) => !isPacked(target)), []);
+});
+
+test("CommonJS can load the package, and compilers find its types", async () => {
+  const program = 'const { Toolgate } = require("toolgate");\nconsole.log(typeof Toolgate.start);\n';
+  writeFileSync(join(cwd, "program.cjs"), program);
+  const [major, minor] = process.versions.node.split(".").map(Number);
+  if (major > 22 || (major === 22 && minor >= 12) || (major === 20 && minor >= 19)) {
+    assert.equal((await node("program.cjs")).out, "function\n");
+  }
+  const source = 'import { Toolgate } from "toolgate";\nexport const started: Promise<Toolgate> = Toolgate.start();\n';
+  for (const name of ["plain.ts", "common.cts", "module.mts"]) writeFileSync(join(cwd, name), source);
+  for (const [file, ...settings] of [
+    ["module.mts", "--module", "node16"],
+    ["common.cts", "--module", "nodenext"],
+    ["plain.ts", "--module", "preserve"],
+    ["plain.ts", "--module", "esnext", "--moduleResolution", "bundler"],
+  ]) {
+    const args = [TSC, "--ignoreConfig", "--noEmit", "--strict", "--target", "es2022", ...settings, file];
+    const { status, out } = await run(process.execPath, args, { cwd });
+    assert.deepEqual([status, out], [0, ""], settings.join(" "));
   }
 });
 
@@ -142,7 +174,10 @@ test("the types hold in a strict TypeScript program, and the program runs", asyn
   assert.deepEqual(others, {
     success: true,
     kinds: ["session", "call"],
+    summaries: ["session  () => event.tool", 'forecast {"city":"Oslo","hours":[1,2]}'],
+    streams: ["out\n", 0, false],
     described: "Says how the weather will be.",
-    types: 7,
+    types: 6,
+    more: 3,
   });
 });
