@@ -53,6 +53,9 @@ pub enum RegistryFault {
         /// Similar names of existing tools.
         nearest: Vec<String>,
     },
+    /// The arguments of a tool are no JSON object, which all model APIs demand.
+    #[error("the arguments of the tool `{0}` must be a struct with named fields, or `()`")]
+    NotAnObject(String),
     /// A tool marked strict has a schema that cannot be made strict.
     #[error("the tool `{name}` is marked strict, but its schema is not: {fault}")]
     NotStrict {
@@ -64,13 +67,22 @@ pub enum RegistryFault {
     },
 }
 
+/// Returns true if the arguments of the tool are a JSON object.
+fn takes_object<H: ToolHandler>() -> bool {
+    let types = <H::Args as tool::Args>::schema().types;
+    types.is_empty() || types == [tool::JsonType::Object]
+}
+
 impl ToolRegistryBuilder {
     /// Adds a built-in tool.
     #[must_use]
     pub fn tool<H: ToolHandler>(mut self, handler: H) -> Self {
-        let erased = tool::erase(handler);
-        self.built_in
-            .push(erased.map_err(|fault| RegistryFault::NotStrict { name: H::NAME.to_owned(), fault }));
+        let name = || H::NAME.to_owned();
+        let erased =
+            tool::erase(handler).map_err(|fault| RegistryFault::NotStrict { name: name(), fault }).and_then(
+                |tool| if takes_object::<H>() { Ok(tool) } else { Err(RegistryFault::NotAnObject(name())) },
+            );
+        self.built_in.push(erased);
         self
     }
 

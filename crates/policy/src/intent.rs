@@ -160,6 +160,16 @@ impl Intent {
         Self::from_effects(vec![Effect::Read(path.as_ref().to_owned())])
     }
 
+    /// States that the call creates, changes or removes `path`, or anything below it if it is a directory.
+    pub fn write(path: impl AsRef<Path>) -> Self {
+        Self::from_effects(vec![Effect::Write(path.as_ref().to_owned())])
+    }
+
+    /// States that the call connects to `host`, e.g. `mail.example:25`.
+    pub fn connect(host: impl Into<String>) -> Self {
+        Self::from_effects(vec![Effect::Network(host.into())])
+    }
+
     /// States that the call runs `line` in `workdir`.
     ///
     /// ```

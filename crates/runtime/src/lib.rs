@@ -64,11 +64,11 @@ pub use tokio_util::sync::CancellationToken;
 pub use tool::{
     AnyTool, Args, BYTES_PER_TOKEN, BadArguments, BoxFuture, CallAttempt, CallId, CancelCause, Cx,
     ErrorHints, ForeignBackend, ForeignToolSpec, FreeformArgs, FreeformLanguage, FreeformSpec, FunctionSpec,
-    HALT_GRACE, HaltReason, JsonSchema, Lane, LocalShellCall, NoticeListener, OmittedSize, OutputFacts,
-    OutputImage, OutputItem, OutputStream, PlanStep, ProcessUsage, RequiredCapability, ShellForm, StepStatus,
-    StopFlag, StrictMode, TakenOverCall, TextGrammar, ToolCall, ToolError, ToolErrorKind, ToolHandler,
-    ToolJob, ToolNotice, ToolOutput, ToolOutputFuture, ToolPayload, ToolSource, ToolSpec, WorkingDir, erase,
-    replace_lone_surrogates, truncate_middle,
+    HALT_GRACE, HaltReason, JsonSchema, JsonType, Lane, LocalShellCall, NoticeListener, OmittedSize,
+    OutputFacts, OutputImage, OutputItem, OutputStream, PlanStep, ProcessUsage, RequiredCapability,
+    SchemaViolation, ShellForm, StepStatus, StopFlag, StrictMode, TakenOverCall, TextGrammar, ToolCall,
+    ToolError, ToolErrorKind, ToolHandler, ToolJob, ToolNotice, ToolOutput, ToolOutputFuture, ToolPayload,
+    ToolSource, ToolSpec, WorkingDir, erase, replace_lone_surrogates, truncate_middle,
 };
 #[cfg(feature = "tools")]
 pub use tools::{COMMANDS_REFUSED, DEFAULT_SESSIONS, ImageSettings};
@@ -79,6 +79,13 @@ pub use wire;
 
 /// The id of a call that no model made: [`Toolgate::call`].
 pub const DIRECT_CALL_ID: &str = "call";
+
+impl std::fmt::Debug for Toolgate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let directory = &self.router.working_dir().cwd;
+        f.debug_struct("Toolgate").field("directory", directory).finish_non_exhaustive()
+    }
+}
 
 /// A set of tools in a working directory, ready to answer calls.
 #[derive(Clone)]

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::arg_aliases::{rename_aliases, restore_sent_names};
 use crate::{
-    AdditionalProperties, BadArguments, FreeformSpec, FunctionSpec, JsonSchema, StrictMode, TextGrammar,
-    ToolCall, ToolPayload, ToolSpec, replace_lone_surrogates,
+    AdditionalProperties, BadArguments, FreeformSpec, FunctionSpec, JsonSchema, JsonType, StrictMode,
+    TextGrammar, ToolCall, ToolPayload, ToolSpec, replace_lone_surrogates,
 };
 
 /// Longer arguments, in bytes, are rejected.
@@ -46,7 +46,9 @@ pub trait Args: Sized + Send + Sync + 'static {
 
 impl<T: DeserializeOwned + Derive + Send + Sync + 'static> Args for T {
     fn schema() -> JsonSchema {
-        JsonSchema::for_type::<T>()
+        let schema = JsonSchema::for_type::<T>();
+        // `()` and unit structs: a tool without arguments gets an empty object.
+        if schema.types == [JsonType::Null] { JsonSchema::empty_object() } else { schema }
     }
 
     fn spec(name: &str, about: &str, strict: StrictMode) -> ToolSpec {
@@ -76,6 +78,11 @@ fn parse_typed<T: DeserializeOwned>(
 ) -> Result<T, BadArguments> {
     let mut value = parse_and_validate(text, schema, aliases)?;
     floats_to_integers(&mut value);
+    if value.as_object().is_some_and(Map::is_empty)
+        && let Ok(unit) = T::deserialize(Value::Null)
+    {
+        return Ok(unit);
+    }
     serde_path_to_error::deserialize(value).map_err(|error| BadArguments::Value {
         path: error.path().to_string(),
         why: error.inner().to_string(),

@@ -122,13 +122,19 @@ pub enum BadArguments {
     },
 }
 
+impl From<std::io::Error> for ToolError {
+    fn from(error: std::io::Error) -> Self {
+        Self::io(error.to_string())
+    }
+}
+
 impl ToolError {
     /// Creates an error about the argument at `path`, found by the tool itself.
     pub fn bad_argument(path: impl Into<String>, why: impl Into<String>) -> Self {
         BadArguments::Value { path: path.into(), why: why.into() }.into()
     }
 
-    /// Creates an operating system error from a message.
+    /// Creates an error of the machine, or of your tool, from a message.
     pub fn io(what: impl Into<String>) -> Self {
         Self::Io { what: what.into(), source: None }
     }

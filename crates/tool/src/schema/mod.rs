@@ -153,6 +153,12 @@ impl JsonSchema {
         Self { types: vec![kind], object, items, ..Self::default() }
     }
 
+    /// Creates the schema of an object without members.
+    pub fn empty_object() -> Self {
+        let object = ObjectSchema { additional: AdditionalProperties::Forbidden, ..ObjectSchema::default() };
+        Self { types: vec![JsonType::Object], object: Some(Box::new(object)), ..Self::default() }
+    }
+
     /// Derives the schema of the JSON that `T` is deserialized from, worded for a model.
     ///
     /// ```
