@@ -149,6 +149,22 @@ async def test_a_prompt_that_is_cancelled_leaves_the_turn_running(server: Server
         assert (await session.prompt("again")).ended in ("done", "steered")
 
 
+async def test_an_interrupt_drops_what_was_added(server: Server, world: World) -> None:
+    commands = [call("exec_command", cmd=f"echo begun; {more}") for more in ("sleep 60", "touch should-not")]
+    async with server.client() as client:
+        script = world.script(*[[command] for command in commands], [message("Done.")])
+        session = await client.start_session(cwd=world.work, model={"script": script})
+        prompting = asyncio.create_task(session.prompt("one"))
+        async for event in session.events():
+            if event.kind == "attempt":
+                break
+        assert (await session.prompt("also two")).ended == "steered"
+        await session.interrupt()
+        stopped = await prompting
+        assert (stopped.ended, stopped.detail) == ("interrupted", "the model did not read: also two")
+        assert not (world.work / "should-not").exists()
+
+
 async def _until_turn(session: Any) -> Any:
     async for event in session.events():
         if event.kind == "turn":

@@ -151,6 +151,8 @@ impl ConversationRebuild {
             }
             JournalEntry::Added { text } => self.session.unread_input.push(text.clone()),
             JournalEntry::Turn { .. } => self.session.interrupted_turn = None,
+            // A stop is not undone by what was added before it.
+            JournalEntry::Interrupted { .. } => self.session.unread_input.clear(),
             // The conversation does not contain them, or they are about a call that does not exist.
             JournalEntry::Session(_)
             | JournalEntry::Call(_)
@@ -165,7 +167,6 @@ impl ConversationRebuild {
             | JournalEntry::Diff { .. }
             | JournalEntry::Usage(_)
             | JournalEntry::Agent { .. }
-            | JournalEntry::Interrupted { .. }
             | JournalEntry::Notice { .. }
             | JournalEntry::End { .. }
             | JournalEntry::Unknown(_) => {}

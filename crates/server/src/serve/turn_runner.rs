@@ -136,7 +136,10 @@ impl TurnDriver {
             let mut next = Some(prompt);
             // ends: when no text was added after the end
             while let Some(QueuedPrompt { text, images, answer }) = next.take() {
-                let prompted = self.run_turn(&text, images).await;
+                let mut prompted = self.run_turn(&text, images).await;
+                if matches!(prompted.ended, p::PromptOutcome::Interrupted) {
+                    prompted.detail = self.drop_late_input();
+                }
                 // Before the answer: the client may send the next prompt as soon as it has the answer.
                 next = self.take_late_prompt();
                 if let Some(answer) = answer {
@@ -160,6 +163,12 @@ impl TurnDriver {
         };
         let turn_id = self.session.handle().turn_id();
         p::SessionPromptResult { turn_id, ended: word, detail, text: self.deltas.last_message() }
+    }
+
+    /// Drops text that the model did not read before the turn was stopped: it must not begin another turn.
+    fn drop_late_input(&mut self) -> Option<String> {
+        let dropped: Vec<String> = std::iter::from_fn(|| self.session.take_late_input()).collect();
+        (!dropped.is_empty()).then(|| format!("the model did not read: {}", dropped.join("; ")))
     }
 
     /// Returns text that arrived just after the turn ended, as a new turn. Without such text the session
