@@ -241,6 +241,26 @@ fn a_question_has_the_screen_and_its_keys_to_itself() {
 }
 
 #[test]
+fn the_note_at_a_question_is_edited_like_a_prompt() {
+    let mut screen = RunScreen::new(&[run("rm -rf build"), say("As you say.")], &["--approval", "untrusted"]);
+    screen.sees("›");
+    screen.types("clean up\r");
+    screen.sees("Answer (");
+    screen.types("e");
+    screen.sees("Note (Enter sends, Esc goes back):");
+    screen.types("keep t\x1b[D\x1b[D\x1b[Dp");
+    screen.sees("back): keepp t");
+    screen.types("\x7f\x1b[F\x1b[Ahe log");
+    screen.sees("back): keep the log");
+    screen.types("\r");
+    screen.sees("As you say.\n›");
+    let requests = screen.requests();
+    assert!(requests.contains("keep the log") && !requests.contains("[D"), "{requests}");
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
 fn a_narrower_screen_shows_it_once() {
     let mut screen = RunScreen::new(&[counting(), say("Done.")], &[]);
     screen.sees("›");

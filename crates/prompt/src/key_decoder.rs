@@ -72,6 +72,11 @@ impl KeyDecoder {
         !self.bytes.is_empty()
     }
 
+    /// Returns true if more bytes belong, or may belong, to the last key or paste.
+    pub fn is_within_key(&self) -> bool {
+        self.pasting || self.has_pending()
+    }
+
     /// Decodes the available keys. With `last`, no more bytes follow for now, so a lone ESC is the Escape
     /// key.
     pub fn decode(&mut self, last: bool) -> Vec<LineEditKey> {
