@@ -516,6 +516,30 @@ fn the_typed_line_is_wrapped_again_when_the_window_changes() {
 }
 
 #[test]
+fn a_mistyped_command_is_never_sent_to_the_model() {
+    let mut screen = RunScreen::new(&[counting(), say("Done.")], &[]);
+    screen.sees("›");
+    for (typed, hint) in [
+        ("/undo x", "hint: /undo takes no argument\n›"),
+        ("/alow --host x", "hint: there is no /alow; did you mean /allow?\n›"),
+        ("/PS", "nothing runs in the background\n›"),
+    ] {
+        screen.types(&format!("{typed}\r"));
+        screen.sees(hint);
+    }
+    assert!(screen.served.requests().is_empty(), "{}", screen.requests());
+    screen.types("count\r");
+    screen.sees("  │ line 5");
+    screen.types("/undo\r");
+    screen.sees("hint: /undo works between turns; Esc stops this one\n");
+    fs::write(screen.home.path().join("work/on"), "").unwrap();
+    screen.sees("Done.\n");
+    assert!(!screen.requests().contains("undo"), "{}", screen.requests());
+    screen.types("EXIT\r");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
 fn undone_changes_belong_to_no_later_turn() {
     let turns = [run("echo a > made; echo b > kept"), say("One."), run("true"), say("Two.")];
     let mut screen = RunScreen::new(&turns, &[]);

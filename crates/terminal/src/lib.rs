@@ -77,7 +77,12 @@ pub fn print_warning(message: &str) {
 
 /// Prints a hint on one line, because it may contain foreign text.
 pub fn print_hint(message: &str) {
-    print_stderr(&format!("{HINT}hint:{HINT:#} {}", to_one_line(message)));
+    print_stderr(&format_hint(message));
+}
+
+/// Formats a hint as [`print_hint`] prints it.
+pub fn format_hint(message: &str) -> String {
+    format!("{HINT}hint:{HINT:#} {}", to_one_line(message))
 }
 
 /// Prints a diff, with colours on a terminal.

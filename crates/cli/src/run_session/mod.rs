@@ -12,6 +12,7 @@ mod slash_commands;
 mod status_lines;
 mod terminal_view;
 mod turn_totals;
+mod typed_input;
 mod user_questions;
 
 use std::io::IsTerminal;
@@ -61,6 +62,10 @@ trait SessionView: SessionObserver + CallObserver {
     fn release_screen(&self) {}
     /// The user has pressed Ctrl-C.
     fn on_interrupt(&self) {}
+    /// Shows a hint about a typed line.
+    fn show_hint(&self, hint: &str) {
+        terminal::print_hint(hint);
+    }
     /// The user is asked to type a line.
     fn show_prompt(&self) {}
     /// The turn waits for the user, or goes on.

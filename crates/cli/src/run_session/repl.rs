@@ -11,9 +11,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use super::SessionView;
-use super::line_editor::{TypedInput, TypedLines};
+use super::line_editor::TypedLines;
 use super::refusal_counter::RefusalCounter;
 use super::slash_commands::{AfterCommand, SlashCommands, session_id};
+use super::typed_input::TypedInput;
 use super::user_questions::UserQuestions;
 use crate::exit_status::INTERRUPTED;
 use crate::terminal_approver::TerminalApprover;
@@ -81,6 +82,7 @@ impl ReplSession<'_> {
             match TypedInput::parse(&line) {
                 TypedInput::Nothing => {}
                 TypedInput::Quit => return Ok(ReplEnd::Exit(ExitCode::SUCCESS)),
+                TypedInput::Mistake(hint) => self.view.show_hint(&hint),
                 TypedInput::Command(command, argument) => match self.execute(command, argument).await {
                     Ok(AfterCommand::Continue) => {}
                     Ok(AfterCommand::NewSession) => {
@@ -139,9 +141,13 @@ impl ReplSession<'_> {
                         // question.
                         match line.map(|line| user_questions.offer_line(line)) {
                             None => user_questions.withdraw(),
-                            // A journal fault stops the turn, which reports it.
-                            Some(Some(line)) if !line.trim().is_empty() => drop(handle.steer(line)),
-                            Some(_) => {}
+                            Some(Some(line)) => match TypedInput::parse(&line).hint_during_turn() {
+                                Some(hint) => view.show_hint(&hint),
+                                None if line.trim().is_empty() => {}
+                                // A journal fault stops the turn, which reports it.
+                                None => drop(handle.steer(line)),
+                            },
+                            Some(None) => {}
                         }
                     }
                     _ = ticks.tick() => if !is_asking() { view.tick() },

@@ -103,7 +103,8 @@ impl SlashCommands<'_> {
             },
             "undo" => self.undo_last_turn().await?,
             "sessions" => self.list_sessions()?,
-            other => terminal::print_hint(&unknown_command(other)),
+            // `TypedInput` knows the same commands.
+            other => terminal::print_hint(&format!("there is no /{other}")),
         }
         Ok(AfterCommand::Continue)
     }
@@ -270,12 +271,4 @@ pub(super) fn session_id(recorder: &JournalRecorder) -> String {
 fn help() -> String {
     let commands = COMMANDS.iter().map(|(name, about)| format!("/{name:<9} {about}\n"));
     format!("{}{KEYS}", commands.collect::<String>())
-}
-
-fn unknown_command(name: &str) -> String {
-    let near = COMMANDS.iter().map(|(known, _)| *known).find(|known| known.starts_with(name));
-    match near {
-        Some(near) => format!("there is no /{name}; did you mean /{near}?"),
-        None => format!("there is no /{name}; /help shows what there is"),
-    }
 }

@@ -359,6 +359,10 @@ impl SessionView for TerminalView {
         self.clear(&mut state);
     }
 
+    fn show_hint(&self, hint: &str) {
+        self.print_line(&mut self.state.lock(), &terminal::format_hint(hint));
+    }
+
     fn show_prompt(&self) {
         let mut state = self.state.lock();
         (state.owns_screen, state.is_prompting) = (true, true);
