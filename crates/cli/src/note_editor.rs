@@ -74,7 +74,8 @@ impl NoteEditor {
                 | LineEditKey::Tab
                 | LineEditKey::Up
                 | LineEditKey::Down
-                | LineEditKey::SearchHistory => {}
+                | LineEditKey::SearchHistory
+                | LineEditKey::LeaveSearch => {}
                 key @ (LineEditKey::Backspace
                 | LineEditKey::Delete
                 | LineEditKey::DeleteWordBefore

@@ -116,6 +116,15 @@ impl RunScreen {
         }
     }
 
+    /// Waits until this text is gone.
+    fn loses(&self, what: &str) {
+        let until = Instant::now() + PATIENCE;
+        while self.text().contains(what) {
+            assert!(Instant::now() < until, "still sees {what:?}:\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     fn types(&mut self, keys: &str) {
         self.terminal.write_all(keys.as_bytes()).unwrap();
     }
@@ -256,6 +265,42 @@ fn the_note_at_a_question_is_edited_like_a_prompt() {
     screen.sees("As you say.\n›");
     let requests = screen.requests();
     assert!(requests.contains("keep the log") && !requests.contains("[D"), "{requests}");
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn an_interrupt_clears_the_typed_line_before_it_ends_the_program() {
+    let mut screen = RunScreen::new(&[say("One.")], &[]);
+    screen.sees("›");
+    screen.types("first\r");
+    screen.sees("One.\n›");
+    screen.types("draft\x12fir");
+    screen.sees("  search: draftfir");
+    screen.types("\x03");
+    screen.loses("search:");
+    screen.sees("One.\n› draft");
+    screen.types("\x03");
+    screen.sees("One.\n›");
+    screen.types("\x03");
+    screen.sees("Ctrl-C again ends the program");
+    screen.types("\x03");
+    assert_eq!(screen.ends().0, Some(130));
+}
+
+#[test]
+fn after_a_stop_the_prompt_and_its_keys_are_back() {
+    let how = "set -m; modes=$(stty -g); \"$@\"; stty $modes; echo stopped; fg";
+    let mut screen = RunScreen::by(how, &[say("I see.")], &[]);
+    screen.sees("›");
+    screen.types("hellx");
+    screen.sees("› hellx");
+    screen.types("\x1a");
+    screen.sees("stopped\n");
+    screen.sees("\n› hellx");
+    screen.types("\x7fo\x1b[D\x1b[D\x1b[Dx\x7f\r");
+    screen.sees("I see.\n›");
+    assert!(screen.requests().contains("hello"), "{}", screen.requests());
     screen.types("\x04");
     assert_eq!(screen.ends().0, Some(0));
 }
@@ -509,8 +554,6 @@ fn the_typed_line_is_wrapped_again_when_the_window_changes() {
     screen.shown.lock().screen_mut().set_size(cells(HEIGHT), cells(40));
     resize(&screen.terminal, 40);
     screen.sees("› one two three four five six seven\n  eight nine ten eleven");
-    screen.types("\x03");
-    screen.sees("Ctrl-C again ends the program");
     screen.types("\x15\x04");
     assert_eq!(screen.ends().0, Some(0));
 }

@@ -60,6 +60,14 @@ trait SessionView: SessionObserver + CallObserver {
     fn tick(&self) {}
     /// Other output is about to be written to the screen.
     fn release_screen(&self) {}
+    /// The program is about to be stopped by Ctrl-Z.
+    fn on_stop(&self) {}
+    /// The program goes on at the terminal after it was stopped.
+    fn on_continue(&self) {}
+    /// Returns true if the user was asked for a line and has begun one, or searches for an earlier prompt.
+    fn has_typed_input(&self) -> bool {
+        false
+    }
     /// The user has pressed Ctrl-C.
     fn on_interrupt(&self) {}
     /// Shows a hint about a typed line.

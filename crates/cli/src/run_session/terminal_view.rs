@@ -380,6 +380,23 @@ impl SessionView for TerminalView {
         self.state.lock().last_output.clone()
     }
 
+    fn on_stop(&self) {
+        self.clear(&mut self.state.lock());
+    }
+
+    fn on_continue(&self) {
+        let mut state = self.state.lock();
+        // The shell has written over the status lines.
+        state.status_lines = StatusLines::default();
+        self.draw(&mut state);
+    }
+
+    fn has_typed_input(&self) -> bool {
+        let state = self.state.lock();
+        let (text, _, candidates) = &state.typed;
+        state.is_prompting && !(text.is_empty() && candidates.is_empty())
+    }
+
     fn on_interrupt(&self) {
         let mut state = self.state.lock();
         if state.is_prompting {

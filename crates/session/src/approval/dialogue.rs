@@ -115,6 +115,9 @@ impl ApprovalDialogue {
     }
 
     fn choose(&mut self, input: &[u8]) -> DialogueOutcome {
+        if input == [ESCAPE] {
+            return DialogueOutcome::Decided(ApprovalAnswer::Stop, "stopped");
+        }
         let &[byte] = input else { return DialogueOutcome::Nothing };
         let key = char::from(byte.to_ascii_lowercase());
         let is_meant =

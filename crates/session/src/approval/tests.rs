@@ -433,9 +433,10 @@ fn keys_select_the_decision() {
         (&plain, &["n"], Some(no.clone())),
         (&plain, &["q"], Some(ReviewDecision::Abort)),
         (&plain, &["\u{3}"], Some(ReviewDecision::Abort)),
+        (&plain, &["\u{1b}"], Some(ReviewDecision::Abort)),
         (&plain, &["yes\u{3}"], Some(ReviewDecision::Abort)),
         // Enter, a blank, a paste, an arrow key or an unassigned key is no answer.
-        (&plain, &["\r", "\n", " ", "yes\n", "\u{1b}[a", "\u{1b}", "x", "ÿ", "a", "s", "y\r"], None),
+        (&plain, &["\r", "\n", " ", "yes\n", "\u{1b}[a", "x", "ÿ", "a", "s", "y\r"], None),
         (&ruled, &["a"], None),
         (&ruled, &["a", "a", "\r"], None),
         (&ruled, &["a", "y"], Some(rule)),
