@@ -6,6 +6,7 @@ mod json_view;
 mod line_editor;
 mod refusal_counter;
 mod repl;
+mod running_call;
 mod sandbox_question;
 mod signals;
 mod slash_commands;
@@ -14,6 +15,7 @@ mod terminal_view;
 mod turn_totals;
 mod typed_input;
 mod user_questions;
+mod work_timer;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
