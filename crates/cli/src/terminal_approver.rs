@@ -16,6 +16,8 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::termios::{self, OptionalActions, QueueSelector, Termios};
 use tokio::sync::oneshot;
 
+use crate::note_editor::{NoteEditor, NoteLine, NoteOutcome};
+use prompt::KeyDecoder;
 use session::approval::{
     ApprovalAnswer, ApprovalDialogue, DialogueOutcome, PromptScope, ScreenSize, render_question,
 };
@@ -242,10 +244,10 @@ impl DialogueThread {
             match dialogue.handle_input(&bytes) {
                 DialogueOutcome::Nothing => {}
                 DialogueOutcome::Show(text) => write!(out, "{text}")?,
-                DialogueOutcome::RedrawLine(text) => {
-                    self.clear_line()?;
-                    write!(out, "{text}")?;
-                }
+                DialogueOutcome::NoteWanted => match self.read_note(&mut out)? {
+                    Some(answer) => return Ok(answer),
+                    None => write!(out, "\n{}", dialogue.prompt())?,
+                },
                 DialogueOutcome::Decided(answer, words) => {
                     writeln!(out, "{words}")?;
                     return Ok(answer);
@@ -255,19 +257,48 @@ impl DialogueThread {
         }
     }
 
+    /// Reads a note to the model. Returns the answer, or `None` if the user goes back to the question.
+    fn read_note(&self, out: &mut impl Write) -> io::Result<Option<ApprovalAnswer>> {
+        let mut editor = NoteEditor::new();
+        writeln!(out)?;
+        // ends: when the note is sent or left, or the caller stops waiting
+        loop {
+            let NoteLine { text, cursor_back } = editor.line(window_size(&self.terminal).width);
+            self.clear_line()?;
+            write!(out, "{text}")?;
+            out.flush()?;
+            if cursor_back > 0 {
+                (&self.terminal).write_all(format!("\x1b[{cursor_back}D").as_bytes())?;
+            }
+            let outcome = match self.wait_for_input(None)? {
+                TerminalInput::Bytes(bytes) => editor.handle_input(&bytes),
+                TerminalInput::Idle => NoteOutcome::Edited,
+                TerminalInput::Cancelled => return Ok(Some(ApprovalAnswer::Stop)),
+            };
+            let (answer, words) = match outcome {
+                NoteOutcome::Edited => continue,
+                NoteOutcome::Left => return Ok(None),
+                NoteOutcome::Sent(note) => (ApprovalAnswer::No { note }, "no"),
+                NoteOutcome::Stopped => (ApprovalAnswer::Stop, "stopped"),
+            };
+            writeln!(out, "\n{words}")?;
+            return Ok(Some(answer));
+        }
+    }
+
     /// Clears the current line. Written directly: the colour filter would strip this sequence too.
     fn clear_line(&self) -> io::Result<()> {
         (&self.terminal).write_all(b"\r\x1b[K")
     }
 
-    /// Waits for input; for an escape sequence until it is complete.
+    /// Waits for input; for an escape sequence or a paste until it is complete.
     fn wait_for_input(&self, limit: Option<Duration>) -> io::Result<TerminalInput> {
         let mut bytes = match self.read_input(limit)? {
             TerminalInput::Bytes(bytes) => bytes,
             other => return Ok(other),
         };
-        // ends: with the sequence, which is short
-        while bytes[0] == 0x1b && bytes.len() < MAX_INPUT_BYTES {
+        // ends: with the sequence, or when the buffer is full
+        while ends_within_key(&bytes) && bytes.len() < MAX_INPUT_BYTES {
             match self.read_input(Some(ESCAPE_SEQUENCE_TIMEOUT))? {
                 TerminalInput::Bytes(more) => bytes.extend(more),
                 TerminalInput::Idle => break,
@@ -299,4 +330,12 @@ impl DialogueThread {
 /// Keeps only the Ctrl-C bytes of some input.
 fn keep_ctrl_c(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().copied().filter(|&byte| byte == 3).collect()
+}
+
+/// Returns true if the last key in `bytes` is incomplete, or may be.
+fn ends_within_key(bytes: &[u8]) -> bool {
+    let mut keys = KeyDecoder::default();
+    keys.push(bytes);
+    keys.decode(false);
+    keys.is_within_key()
 }

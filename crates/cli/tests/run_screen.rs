@@ -116,6 +116,15 @@ impl RunScreen {
         }
     }
 
+    /// Waits until this text is gone.
+    fn loses(&self, what: &str) {
+        let until = Instant::now() + PATIENCE;
+        while self.text().contains(what) {
+            assert!(Instant::now() < until, "still sees {what:?}:\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     fn types(&mut self, keys: &str) {
         self.terminal.write_all(keys.as_bytes()).unwrap();
     }
@@ -236,6 +245,62 @@ fn a_question_has_the_screen_and_its_keys_to_itself() {
     screen.types("y");
     screen.sees("Removed.\n›");
     assert!(!screen.home.path().join("work/build").exists());
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn the_note_at_a_question_is_edited_like_a_prompt() {
+    let mut screen = RunScreen::new(&[run("rm -rf build"), say("As you say.")], &["--approval", "untrusted"]);
+    screen.sees("›");
+    screen.types("clean up\r");
+    screen.sees("Answer (");
+    screen.types("e");
+    screen.sees("Note (Enter sends, Esc goes back):");
+    screen.types("keep t\x1b[D\x1b[D\x1b[Dp");
+    screen.sees("back): keepp t");
+    screen.types("\x7f\x1b[F\x1b[Ahe log");
+    screen.sees("back): keep the log");
+    screen.types("\r");
+    screen.sees("As you say.\n›");
+    let requests = screen.requests();
+    assert!(requests.contains("keep the log") && !requests.contains("[D"), "{requests}");
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn an_interrupt_clears_the_typed_line_before_it_ends_the_program() {
+    let mut screen = RunScreen::new(&[say("One.")], &[]);
+    screen.sees("›");
+    screen.types("first\r");
+    screen.sees("One.\n›");
+    screen.types("draft\x12fir");
+    screen.sees("  search: draftfir");
+    screen.types("\x03");
+    screen.loses("search:");
+    screen.sees("One.\n› draft");
+    screen.types("\x03");
+    screen.sees("One.\n›");
+    screen.types("\x03");
+    screen.sees("Ctrl-C again ends the program");
+    screen.types("\x03");
+    assert_eq!(screen.ends().0, Some(130));
+}
+
+#[test]
+fn after_a_stop_the_prompt_and_its_keys_are_back() {
+    let how = "set -m; modes=$(stty -g); \"$@\"; stty $modes; echo stopped; fg";
+    let mut screen = RunScreen::by(how, &[say("I see.")], &[]);
+    screen.sees("›");
+    screen.types("hellx");
+    screen.sees("› hellx");
+    screen.types("\x1a");
+    screen.sees("stopped\n");
+    screen.sees("\n› hellx");
+    screen.types("\x7fo\x1b[D\x1b[D\x1b[Dx\x7f\r");
+    screen.sees("I see.\n›");
+    assert!(screen.requests().contains("hello"), "{}", screen.requests());
     screen.types("\x04");
     assert_eq!(screen.ends().0, Some(0));
 }
@@ -384,7 +449,7 @@ fn the_first_start_asks_what_may_be_done_and_remembers_always() {
     let mut screen = RunScreen::at_home(home, "exec \"$@\"", &touch(), &["--model", "m", "go"]);
     screen.sees("Answer (w a r):");
     screen.types("a");
-    screen.sees("saved in ");
+    screen.sees("hint: saved in\n");
     screen.sees("Done.");
     let (code, _, home) = screen.ends_and_leaves_home();
     assert_eq!(code, Some(0));
@@ -400,6 +465,15 @@ fn the_first_start_asks_what_may_be_done_and_remembers_always() {
     let (code, text, home) = screen.ends_and_leaves_home();
     assert_eq!(code, Some(0));
     assert!(!text.contains("What may") && home.path().join("work/made").exists(), "{text}");
+}
+
+#[test]
+fn without_a_model_nothing_is_asked() {
+    let home = tempfile::tempdir().unwrap();
+    let screen = RunScreen::at_home(home, "exec \"$@\"", &[], &[]);
+    let (code, text) = screen.ends();
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.starts_with("error: no model is named\n"), "{text}");
 }
 
 #[test]
@@ -428,6 +502,37 @@ fn a_resumed_session_has_its_model_and_rights_again() {
 }
 
 #[test]
+fn after_a_kill_undo_says_what_may_have_changed() {
+    let home = tempfile::tempdir().unwrap();
+    let arguments = ["--model", "m", "--sandbox", "workspace-write"];
+    let turns = [run("echo a > kept"), say("One."), run("echo b > made; sleep 60")];
+    let mut screen = RunScreen::at_home(home, "exec \"$@\"", &turns, &arguments);
+    screen.sees("›");
+    screen.types("first\r");
+    screen.sees("One.\n");
+    screen.sees("+a\n›");
+    screen.types("second\r");
+    let made = screen.home.path().join("work/made");
+    let until = Instant::now() + PATIENCE;
+    while !made.exists() {
+        assert!(Instant::now() < until, "{}", screen.text());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    screen.program.kill().unwrap();
+    screen.program.wait().unwrap();
+    let home = std::mem::replace(&mut screen.home, tempfile::tempdir().unwrap());
+    drop(screen);
+    let mut screen = RunScreen::at_home(home, "exec \"$@\"", &[], &["--resume", "last"]);
+    screen.sees("› second\n›");
+    screen.types("/undo\r");
+    screen.sees("the program ended during the last turn; it may have changed");
+    screen.sees("exec_command: ");
+    assert!(screen.home.path().join("work/kept").exists());
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
 fn a_refusal_of_the_sandbox_is_shown_with_its_remedy() {
     let refused = run("python3 -c 'import socket; socket.create_connection((\"192.0.2.7\", 80), 2)'; true");
     let screen = RunScreen::new(&[refused, say("Done.")], &["go", "--approval", "never"]);
@@ -450,7 +555,7 @@ fn slash_allow_gives_the_session_one_more_permission() {
     screen.types("go\r");
     screen.sees("Refused.\n›");
     screen.types("/allow --writable ~/missing\r");
-    screen.sees("a path of the confinement,");
+    screen.sees("a path of the\n  confinement, cannot be resolved:");
     screen.types("/allow --writable ~/other\r");
     screen.sees("allowed: --writable ~/other\n›");
     screen.types("again\r");
@@ -489,9 +594,31 @@ fn the_typed_line_is_wrapped_again_when_the_window_changes() {
     screen.shown.lock().screen_mut().set_size(cells(HEIGHT), cells(40));
     resize(&screen.terminal, 40);
     screen.sees("› one two three four five six seven\n  eight nine ten eleven");
-    screen.types("\x03");
-    screen.sees("Ctrl-C again ends the program");
     screen.types("\x15\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn a_mistyped_command_is_never_sent_to_the_model() {
+    let mut screen = RunScreen::new(&[counting(), say("Done.")], &[]);
+    screen.sees("›");
+    for (typed, hint) in [
+        ("/undo x", "hint: /undo takes no argument\n›"),
+        ("/alow --host x", "hint: there is no /alow; did you mean /allow?\n›"),
+        ("/PS", "nothing runs in the background\n›"),
+    ] {
+        screen.types(&format!("{typed}\r"));
+        screen.sees(hint);
+    }
+    assert!(screen.served.requests().is_empty(), "{}", screen.requests());
+    screen.types("count\r");
+    screen.sees("  │ line 5");
+    screen.types("/undo\r");
+    screen.sees("hint: /undo works between turns; Esc stops this one\n");
+    fs::write(screen.home.path().join("work/on"), "").unwrap();
+    screen.sees("Done.\n");
+    assert!(!screen.requests().contains("undo"), "{}", screen.requests());
+    screen.types("EXIT\r");
     assert_eq!(screen.ends().0, Some(0));
 }
 

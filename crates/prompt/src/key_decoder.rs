@@ -48,6 +48,8 @@ pub enum LineEditKey {
     Down,
     /// Ctrl-R: finds an earlier prompt with the typed text.
     SearchHistory,
+    /// Ctrl-G: leaves the search in earlier prompts.
+    LeaveSearch,
     /// Ctrl-D: deletes a character, or ends the input on an empty line.
     EndOfInput,
     /// Escape: clears the text, or stops the turn if there is none.
@@ -70,6 +72,11 @@ impl KeyDecoder {
     /// Returns true if bytes are left, which may be the start of a key.
     pub fn has_pending(&self) -> bool {
         !self.bytes.is_empty()
+    }
+
+    /// Returns true if more bytes belong, or may belong, to the last key or paste.
+    pub fn is_within_key(&self) -> bool {
+        self.pasting || self.has_pending()
     }
 
     /// Decodes the available keys. With `last`, no more bytes follow for now, so a lone ESC is the Escape
@@ -133,6 +140,7 @@ fn control_key(byte: u8) -> Option<LineEditKey> {
         0x04 => Some(LineEditKey::EndOfInput),
         0x05 => Some(LineEditKey::End),
         0x06 => Some(LineEditKey::Right),
+        0x07 => Some(LineEditKey::LeaveSearch),
         0x0b => Some(LineEditKey::DeleteToEnd),
         0x0e => Some(LineEditKey::Down),
         0x10 => Some(LineEditKey::Up),

@@ -110,6 +110,7 @@ impl PromptEditor {
             LineEditKey::Up => self.up(),
             LineEditKey::Down => self.down(),
             LineEditKey::SearchHistory => self.begin_search(),
+            LineEditKey::LeaveSearch => {}
             LineEditKey::Left => drop(self.buffer.move_backward(1)),
             LineEditKey::Right => drop(self.buffer.move_forward(1)),
             LineEditKey::WordLeft => drop(self.buffer.move_to_prev_word(Word::Emacs, 1)),
@@ -132,6 +133,15 @@ impl PromptEditor {
             self.recalled = None;
         }
         EditorEvent::Edited
+    }
+
+    /// Leaves the search in earlier prompts, or else clears the text.
+    pub fn cancel(&mut self) {
+        self.candidates.clear();
+        if self.handle_in_search(LineEditKey::LeaveSearch).is_some() {
+            self.set_text("");
+            self.recalled = None;
+        }
     }
 
     fn insert(&mut self, text: &str) {
@@ -234,7 +244,7 @@ impl PromptEditor {
                 let from = search.found.map_or(0, |found| found + 1);
                 self.search_from(from);
             }
-            LineEditKey::Escape => {
+            LineEditKey::Escape | LineEditKey::LeaveSearch => {
                 let typed = std::mem::take(&mut search.typed);
                 self.search = None;
                 self.set_text(&typed);
@@ -345,6 +355,7 @@ mod tests {
             ("\x12fix the tx\x7f", "fix the test|"),
             // Escape goes back; any other key takes what was found.
             ("draft\x12\x1b", "draft|"),
+            ("draft\x12\x07x\x07", "draftx|"),
             ("\x12make\x01x", "x|run make"),
             ("\x12make\x1b[A", "fix the test|"),
         ];
@@ -362,6 +373,17 @@ mod tests {
         assert_eq!(editor(&[]).handle(LineEditKey::Escape), EditorEvent::Escaped);
         assert_eq!(editor(&[]).handle(LineEditKey::EndOfInput), EditorEvent::InputEnded);
         assert_eq!(editor(&[]).handle(LineEditKey::Enter), EditorEvent::Submitted(String::new()));
+    }
+
+    #[test]
+    fn cancelling_leaves_a_search_or_clears_the_text() {
+        let mut editor = editor(&["run make"]);
+        assert_eq!(typed(&mut editor, "draft\x12make"), "draft|");
+        editor.cancel();
+        assert_eq!((editor.text(), editor.candidates().len()), ("draft", 0));
+        editor.cancel();
+        assert_eq!(editor.text(), "");
+        assert_eq!(typed(&mut editor, "\x1b[A"), "run make|");
     }
 
     #[test]

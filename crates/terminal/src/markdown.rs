@@ -18,6 +18,8 @@ const INLINE_CODE: Style = AnsiColor::Cyan.on_default();
 const LINK: Style = Style::new().underline();
 /// Narrowest width for which text is wrapped.
 const MIN_WIDTH: usize = 20;
+/// Letters of the longest name of an entity.
+const MAX_ENTITY_LETTERS: usize = 31;
 /// The narrowest column of a table.
 const MIN_COLUMN: usize = 3;
 
@@ -132,7 +134,7 @@ impl MarkdownStream {
         let width = width.saturating_sub(indent).max(MIN_WIDTH);
         let mut rendered = render_block(&source, width);
         if count_letters(&strip_str(&rendered).to_string())
-            < count_letters(&source.replace("[x] ", "").replace("[X] ", ""))
+            < count_letters(&without_entities(&source.replace("[x] ", "").replace("[X] ", "")))
         {
             // Markdown hides some text, such as link definitions and superfluous cells.
             rendered = source.lines().flat_map(|line| wrap_words(line, width)).collect::<Vec<_>>().join("\n");
@@ -146,6 +148,21 @@ impl MarkdownStream {
 
 fn count_letters(text: &str) -> usize {
     text.chars().filter(|letter| letter.is_alphabetic()).count()
+}
+
+/// Removes entities such as `&amp;`, of which fewer letters are left when they are rendered.
+fn without_entities(text: &str) -> String {
+    let mut parts = text.split('&');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let name = part.strip_prefix('#').unwrap_or(part);
+        let length = name.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(name.len());
+        match name[length..].strip_prefix(';') {
+            Some(rest) if (1..=MAX_ENTITY_LETTERS).contains(&length) => out.push_str(rest),
+            _ => out.push_str(part),
+        }
+    }
+    out
 }
 
 /// Removes up to `indent` blanks at the start of every line.
@@ -523,6 +540,11 @@ mod tests {
 
         End
         ");
+    }
+
+    #[test]
+    fn entities_are_rendered_and_the_text_around_them_too() {
+        assert_snapshot!(render("a &amp; **bold** &lt;b&gt; &#233; &#x1F600; `&amp;` & c&d; x\n", 60), @"a & bold <b> é 😀 &amp; & c&d; x");
     }
 
     #[test]

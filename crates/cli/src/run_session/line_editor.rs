@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ struct KeyModeState {
     before: Option<Termios>,
 }
 
+/// The reader clears the typed text before it reads the next key.
+static CLEAR_REQUESTED: AtomicBool = AtomicBool::new(false);
 static MODES: Mutex<KeyModeState> = Mutex::new(KeyModeState { requested: false, before: None });
 
 /// The typed lines.
@@ -83,6 +86,11 @@ impl KeyModeState {
             return;
         }
         let Ok(before) = termios::tcgetattr(io::stdin()) else { return };
+        self.set_from(before);
+    }
+
+    /// Sets key mode, as a change of the settings `before`.
+    fn set_from(&mut self, before: Termios) {
         let mut keys = before.clone();
         keys.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
         keys.special_codes[SpecialCodeIndex::VMIN] = 1;
@@ -107,6 +115,17 @@ pub(super) fn enter_key_mode() {
     modes.apply();
 }
 
+/// Sets key mode again after the program was stopped: a shell has changed the settings meanwhile. Returns true
+/// if the program is in the foreground.
+pub(super) fn resume_key_mode() -> bool {
+    let is_ours = is_foreground();
+    let mut modes = MODES.lock();
+    if is_ours && let Some(before) = modes.before.take() {
+        modes.set_from(before);
+    }
+    is_ours
+}
+
 /// Restores the terminal. Returns true if key mode was requested.
 pub(super) fn leave_key_mode() -> bool {
     let mut modes = MODES.lock();
@@ -117,6 +136,11 @@ pub(super) fn leave_key_mode() -> bool {
         let _gone = termios::tcsetattr(io::stdin(), OptionalActions::Now, &before);
     }
     std::mem::take(&mut modes.requested)
+}
+
+/// Has the reader clear the typed text, or leave the search in earlier prompts.
+pub(super) fn request_clear() {
+    CLEAR_REQUESTED.store(true, Ordering::Release);
 }
 
 /// The thread that reads keys and edits the line.
@@ -144,6 +168,10 @@ impl KeyReader {
             }
             // The process may have been moved to the foreground.
             MODES.lock().apply();
+            if CLEAR_REQUESTED.swap(false, Ordering::AcqRel) {
+                self.editor.cancel();
+                self.view.show_input(&self.editor);
+            }
             if !ready(if keyboard.has_pending() { &KEY_REST_TIMEOUT } else { &KEY_POLL_TIMEOUT }) {
                 self.handle_keys(keyboard.decode(true));
                 continue;
@@ -186,62 +214,5 @@ impl KeyReader {
             }
         }
         self.view.show_input(&self.editor);
-    }
-}
-
-/// A parsed input line.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum TypedInput<'a> {
-    Nothing,
-    Quit,
-    /// A slash command and its argument, which may be empty.
-    Command(&'a str, &'a str),
-    Prompt(&'a str),
-}
-
-impl<'a> TypedInput<'a> {
-    pub(super) fn parse(line: &'a str) -> Self {
-        let line = line.trim();
-        let (first, argument) = line.split_once(' ').unwrap_or((line, ""));
-        match (line, first.strip_prefix('/')) {
-            ("", _) => Self::Nothing,
-            ("/quit" | "/exit" | "exit" | "quit", _) => Self::Quit,
-            // A path is no command, and neither is a sentence about one.
-            (_, Some(name)) if is_command_name(name) && (argument.is_empty() || takes_argument(name)) => {
-                Self::Command(name, argument.trim())
-            }
-            _ => Self::Prompt(line),
-        }
-    }
-}
-
-fn takes_argument(command: &str) -> bool {
-    matches!(command, "allow" | "model")
-}
-
-fn is_command_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|letter| letter.is_ascii_lowercase())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slash_alone_makes_no_command() {
-        let rows = [
-            (" \n", TypedInput::Nothing),
-            ("/quit\n", TypedInput::Quit),
-            ("/tools\n", TypedInput::Command("tools", "")),
-            ("/model gpt-5 \n", TypedInput::Command("model", "gpt-5")),
-            ("/allow --host a.example\n", TypedInput::Command("allow", "--host a.example")),
-            ("/diff is wrong\n", TypedInput::Prompt("/diff is wrong")),
-            ("/etc/hosts is wrong\n", TypedInput::Prompt("/etc/hosts is wrong")),
-            ("/etc/hosts\n", TypedInput::Prompt("/etc/hosts")),
-            ("fix it\n", TypedInput::Prompt("fix it")),
-        ];
-        for (line, expected) in rows {
-            assert_eq!(TypedInput::parse(line), expected);
-        }
     }
 }

@@ -6,13 +6,16 @@ mod json_view;
 mod line_editor;
 mod refusal_counter;
 mod repl;
+mod running_call;
 mod sandbox_question;
 mod signals;
 mod slash_commands;
 mod status_lines;
 mod terminal_view;
 mod turn_totals;
+mod typed_input;
 mod user_questions;
+mod work_timer;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -41,7 +44,7 @@ use session::choose_model;
 use session::compose::{ComposedTools, compose_in_dirs, working_directory};
 use session::mcp_servers::ServerNotices;
 use session::subagents::SubagentSessions;
-use session::{AssembledSession, EarlierSession, SessionSpec, WorktreePool};
+use session::{AssembledSession, EarlierSession, SessionSpec, UnfinishedTurn, WorktreePool};
 use signals::{wait_for_turn_end, watch_signals};
 use user_questions::UserQuestions;
 
@@ -59,8 +62,20 @@ trait SessionView: SessionObserver + CallObserver {
     fn tick(&self) {}
     /// Other output is about to be written to the screen.
     fn release_screen(&self) {}
+    /// The program is about to be stopped by Ctrl-Z.
+    fn on_stop(&self) {}
+    /// The program goes on at the terminal after it was stopped.
+    fn on_continue(&self) {}
+    /// Returns true if the user was asked for a line and has begun one, or searches for an earlier prompt.
+    fn has_typed_input(&self) -> bool {
+        false
+    }
     /// The user has pressed Ctrl-C.
     fn on_interrupt(&self) {}
+    /// Shows a hint about a typed line.
+    fn show_hint(&self, hint: &str) {
+        terminal::print_hint(hint);
+    }
     /// The user is asked to type a line.
     fn show_prompt(&self) {}
     /// The turn waits for the user, or goes on.
@@ -218,15 +233,10 @@ impl SessionRun<'_> {
                     .filter(|_| !is_widened),
                 other_directory: earlier.as_ref().and_then(|earlier| earlier.other_directory(&cwd)),
             });
-            let surroundings = RunSurroundings { dirs, place, plain_http };
+            let unfinished_turn = earlier.and_then(|earlier| earlier.unfinished_turn);
+            let surroundings = RunSurroundings { dirs, place, plain_http, unfinished_turn };
             let running = run_turns_and_close(assembled, screen, surroundings, (prompt, images));
-            tokio::pin!(running);
-            // The check must not delay the first request.
-            tokio::select! {
-                biased;
-                ended = &mut running => ended,
-                () = confinement_check => running.await,
-            }
+            run_beside_check(running, confinement_check).await
         })
     }
 
@@ -243,25 +253,36 @@ impl SessionRun<'_> {
         if let Some(earlier) = &earlier {
             earlier.restore(&mut config, &cwd, dirs);
         }
+        // Before the question: without a model, its answer would be for nothing.
+        let location = args.model.location().with_settings(&config);
+        let plain_http = location.plain_http;
+        let chosen = match &self.inputs.chosen {
+            Some(chosen) => chosen.clone(),
+            None => {
+                let location = earlier.iter().fold(location, |at, earlier| earlier.complete_location(at));
+                choose_model::choose_model(&location, config.model.value.as_deref())?
+            }
+        };
+        let budget = args.budget.to_budget(&config, &chosen.name)?;
+        let limits = TurnLimits { budget, ..args.model.limits() };
         if self.inputs.is_interactive() {
             match sandbox_question::choose_sandbox(&config, &cwd, dirs)? {
                 Some(sandbox) => config.sandbox = sandbox,
                 None => return Ok(None),
             }
         }
-        let composed = compose_in_dirs(place, dirs.clone(), |loaded| *loaded = config.clone())?;
-        let plain_http = args.model.location().with_configuration(&composed).plain_http;
-        let chosen = match &self.inputs.chosen {
-            Some(chosen) => chosen.clone(),
-            None => {
-                let location = args.model.location();
-                let location = earlier.iter().fold(location, |at, earlier| earlier.complete_location(at));
-                choose_model::choose_model(&location.with_configuration(&composed), composed.model_name())?
-            }
-        };
-        let budget = args.budget.to_budget(&config, &chosen.name)?;
-        let limits = TurnLimits { budget, ..args.model.limits() };
+        let composed = compose_in_dirs(place, dirs.clone(), |loaded| *loaded = config)?;
         Ok(Some(PreparedSession { composed, chosen, limits, plain_http, earlier, cwd }))
+    }
+}
+
+/// Runs a session, and beside it the check, which must not delay the first request.
+async fn run_beside_check<T>(running: impl Future<Output = T>, check: impl Future<Output = ()>) -> T {
+    tokio::pin!(running);
+    tokio::select! {
+        biased;
+        ended = &mut running => ended,
+        () = check => running.await,
     }
 }
 
@@ -301,11 +322,13 @@ impl SessionScreen {
     }
 }
 
-/// The directories of the user, the permissions, and the hosts that may be asked over plain HTTP.
+/// The directories of the user, the permissions, the hosts that may be asked over plain HTTP, and the state of an
+/// earlier session.
 struct RunSurroundings {
     dirs: UserDirs,
     place: WorkspaceArgs,
     plain_http: PlainHttp,
+    unfinished_turn: Option<UnfinishedTurn>,
 }
 
 /// Runs the turns of the session, closes its journal and ends everything that still runs.
@@ -315,7 +338,7 @@ async fn run_turns_and_close(
     surroundings: RunSurroundings,
     (prompt, images): (Option<String>, Vec<OutputImage>),
 ) -> Result<ReplEnd, OperationFault> {
-    let RunSurroundings { dirs, place, plain_http } = surroundings;
+    let RunSurroundings { dirs, place, plain_http, unfinished_turn } = surroundings;
     let quota = assembled.quota.clone();
     let AssembledSession { id, recorder, toolgate, servers, session, agents, settings, .. } = assembled;
     let SessionScreen { view, terminal, user_questions, is_interactive, can_go_on, refusals } = screen;
@@ -323,17 +346,9 @@ async fn run_turns_and_close(
         return Err(OperationFault::failed("a session without its model; this is a bug"));
     };
     let signals = watch_signals(session.handle(), Arc::clone(&view))?;
-    let editor = || {
-        let cwd = &toolgate.router().working_dir().cwd;
-        let file = format!("{}.jsonl", session::directory_key(cwd));
-        let history = dirs.state.as_ref().map(|state| PromptHistory::open(&state.join("prompts"), file));
-        PromptEditor::new(
-            history.unwrap_or_default(),
-            PromptCompleter::new(slash_commands::COMMANDS, cwd.clone()),
-        )
-    };
-    let lines =
-        is_interactive.then(|| TypedLines::spawn_reader(&view, session.handle(), editor())).transpose()?;
+    let lines = is_interactive
+        .then(|| TypedLines::spawn_reader(&view, session.handle(), prompt_editor(&dirs, &toolgate)))
+        .transpose()?;
     let mut repl = ReplSession {
         session,
         view: Arc::clone(&view),
@@ -345,6 +360,7 @@ async fn run_turns_and_close(
         place,
         recorder: &recorder,
         settings,
+        unfinished_turn,
         last_turn_end: "done",
         is_in_turn: watch::Sender::new(false),
         refusals,
@@ -368,6 +384,16 @@ async fn run_turns_and_close(
     );
     quota.apply();
     ended
+}
+
+/// Returns the editor of prompts, with the earlier prompts of the working directory.
+fn prompt_editor(dirs: &UserDirs, toolgate: &runtime::Toolgate) -> PromptEditor {
+    let cwd = &toolgate.router().working_dir().cwd;
+    let file = format!("{}.jsonl", session::directory_key(cwd));
+    let history = dirs.state.as_ref().map(|state| PromptHistory::open(&state.join("prompts"), file));
+    let completer =
+        PromptCompleter::new(slash_commands::COMMANDS, cwd.clone()).with_flags("allow", allow_command::FLAGS);
+    PromptEditor::new(history.unwrap_or_default(), completer)
 }
 
 /// Runs `turns` to their end, or until a signal ends the program. Returns the reason of the end if that is a signal.

@@ -11,15 +11,17 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use super::SessionView;
-use super::line_editor::{TypedInput, TypedLines};
+use super::line_editor::TypedLines;
 use super::refusal_counter::RefusalCounter;
 use super::slash_commands::{AfterCommand, SlashCommands, session_id};
+use super::typed_input::TypedInput;
 use super::user_questions::UserQuestions;
 use crate::exit_status::INTERRUPTED;
 use crate::terminal_approver::TerminalApprover;
 use config::OperationFault;
 use config::UserDirs;
 use config::flags::WorkspaceArgs;
+use session::UnfinishedTurn;
 
 /// The exit status after the maximum number of requests, or at the end of the budget.
 const OUT_OF_BUDGET_STATUS: u8 = 3;
@@ -53,6 +55,8 @@ pub(super) struct ReplSession<'a> {
     pub(super) place: WorkspaceArgs,
     pub(super) recorder: &'a JournalRecorder,
     pub(super) settings: SessionSettings,
+    /// The last turn of a resumed session, if the program ended during it and no other turn followed.
+    pub(super) unfinished_turn: Option<UnfinishedTurn>,
     /// The end of the last turn, in a word.
     pub(super) last_turn_end: &'static str,
     /// True while a turn runs.
@@ -81,6 +85,7 @@ impl ReplSession<'_> {
             match TypedInput::parse(&line) {
                 TypedInput::Nothing => {}
                 TypedInput::Quit => return Ok(ReplEnd::Exit(ExitCode::SUCCESS)),
+                TypedInput::Mistake(hint) => self.view.show_hint(&hint),
                 TypedInput::Command(command, argument) => match self.execute(command, argument).await {
                     Ok(AfterCommand::Continue) => {}
                     Ok(AfterCommand::NewSession) => {
@@ -116,7 +121,9 @@ impl ReplSession<'_> {
         let (session, view) = (&mut self.session, &*self.view);
         let (toolgate, dirs, recorder) = (self.toolgate, &self.dirs, self.recorder);
         let (settings, place) = (&mut self.settings, &self.place);
-        let commands = SlashCommands { toolgate, dirs, place, session, view, recorder, settings };
+        let unfinished_turn = self.unfinished_turn.as_ref();
+        let commands =
+            SlashCommands { toolgate, dirs, place, session, view, recorder, settings, unfinished_turn };
         commands.execute(command, argument).await
     }
 
@@ -125,6 +132,7 @@ impl ReplSession<'_> {
         let (user_questions, lines) = (Arc::clone(&self.user_questions), &mut self.lines);
         let is_asking = move || terminal.as_ref().is_some_and(|person| person.is_asking());
         let mut ticks = tokio::time::interval(TICK_INTERVAL);
+        self.unfinished_turn = None;
         self.is_in_turn.send_replace(true);
         let ended = {
             let turn = self.session.prompt(prompt, images);
@@ -139,9 +147,13 @@ impl ReplSession<'_> {
                         // question.
                         match line.map(|line| user_questions.offer_line(line)) {
                             None => user_questions.withdraw(),
-                            // A journal fault stops the turn, which reports it.
-                            Some(Some(line)) if !line.trim().is_empty() => drop(handle.steer(line)),
-                            Some(_) => {}
+                            Some(Some(line)) => match TypedInput::parse(&line).hint_during_turn() {
+                                Some(hint) => view.show_hint(&hint),
+                                None if line.trim().is_empty() => {}
+                                // A journal fault stops the turn, which reports it.
+                                None => drop(handle.steer(line)),
+                            },
+                            Some(None) => {}
                         }
                     }
                     _ = ticks.tick() => if !is_asking() { view.tick() },

@@ -20,6 +20,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 const TURN_END_TIMEOUT: Duration = Duration::from_secs(3);
 /// Ctrl-Z.
 const SIGTSTP: i32 = Signal::TSTP.as_raw();
+/// The shell's `fg` and `bg`.
+const SIGCONT: i32 = Signal::CONT.as_raw();
 /// Two Ctrl-C within this time end the program.
 const DOUBLE_INTERRUPT_WINDOW: Duration = Duration::from_secs(2);
 
@@ -33,14 +35,20 @@ pub(super) fn watch_signals(
 ) -> Result<impl Future<Output = (u8, CancelCause)>, OperationFault> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (mut hang_up, mut stop) = (HangUp::install()?, signal(SignalKind::from_raw(SIGTSTP))?);
+    let mut go_on = signal(SignalKind::from_raw(SIGCONT))?;
     let (code_sender, code_receiver) = oneshot::channel();
     #[expect(clippy::disallowed_methods, reason = "no call: it watches for signals")]
     tokio::spawn(async move {
-        let mut last: Option<Instant> = None;
+        let (mut last, mut is_stopped) = (None::<Instant>, false);
         // ends: with the second of two in a row
         let (code, cause) = loop {
             tokio::select! {
                 _ = interrupt.recv() => {
+                    if view.has_typed_input() {
+                        line_editor::request_clear();
+                        last = None;
+                        continue;
+                    }
                     if last.is_some_and(|last| last.elapsed() < DOUBLE_INTERRUPT_WINDOW) {
                         break (INTERRUPTED, CancelCause::User);
                     }
@@ -50,14 +58,9 @@ pub(super) fn watch_signals(
                 }
                 _ = terminate.recv() => break (TERMINATED, CancelCause::Signal("SIGTERM")),
                 () = hang_up.wait() => break (HUNG_UP, CancelCause::Signal("SIGHUP")),
-                // Restores the terminal for the shell while we are stopped.
-                _ = stop.recv() => {
-                    let typed = line_editor::leave_key_mode();
-                    let _stopped = kill_process(getpid(), Signal::STOP);
-                    if typed {
-                        line_editor::enter_key_mode();
-                    }
-                }
+                _ = stop.recv() => is_stopped |= stop_program(&*view),
+                // Not after the stop above: the program may run on for a moment before it stops.
+                _ = go_on.recv() => continue_program(&*view, std::mem::take(&mut is_stopped)),
             }
         };
         // The exit status and the cause are known before the turn ends.
@@ -75,6 +78,24 @@ pub(super) fn watch_signals(
             Err(_) => std::future::pending().await,
         }
     })
+}
+
+/// Gives the terminal back to the shell and stops the program. Returns true if the terminal was in key mode.
+fn stop_program(view: &dyn SessionView) -> bool {
+    view.on_stop();
+    let was_key_mode = line_editor::leave_key_mode();
+    let _stopped = kill_process(getpid(), Signal::STOP);
+    was_key_mode
+}
+
+/// Takes the terminal again, if the program goes on in the foreground.
+fn continue_program(view: &dyn SessionView, was_key_mode: bool) {
+    if was_key_mode {
+        line_editor::enter_key_mode();
+    }
+    if line_editor::resume_key_mode() {
+        view.on_continue();
+    }
 }
 
 /// Waits until the interrupted turn has answered its calls and reported its end, but not for long.

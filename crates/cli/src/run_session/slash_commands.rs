@@ -11,9 +11,10 @@ use runtime::{Toolgate, Value, json};
 use super::call_lines::format_duration;
 use super::{PrintedOutput, SessionView, allow_command};
 use config::flags::WorkspaceArgs;
-use config::{OperationFault, UserDirs};
+use config::{NetworkMode, OperationFault, UserDirs};
 use report::replay::{describe_undoing, reverse_diff, split_undoable};
 use report::session_list::describe_session;
+use session::UnfinishedTurn;
 use session::choose_model::reasoning_mode;
 use session::compose::compose_in_dirs;
 use session::turn_diff_store;
@@ -43,6 +44,8 @@ Type while it works to add to what you asked. Esc or Ctrl-C stops the turn; Ctrl
 
 /// Bytes of a command's output that are printed.
 const MAX_PRINTED_BYTES: u64 = 4 << 20;
+/// Calls of an unfinished turn that are listed.
+const MAX_LISTED_CALLS: usize = 10;
 /// Number of sessions that are listed.
 const MAX_LISTED_SESSIONS: usize = 10;
 
@@ -57,6 +60,8 @@ pub(super) struct SlashCommands<'a> {
     pub(super) recorder: &'a JournalRecorder,
     /// The settings in the journal.
     pub(super) settings: &'a mut SessionSettings,
+    /// The last turn, if an earlier program ended during it.
+    pub(super) unfinished_turn: Option<&'a UnfinishedTurn>,
 }
 
 /// The way a session continues after a command.
@@ -96,14 +101,19 @@ impl SlashCommands<'_> {
             "tools" => {
                 terminal::print_text(&self.toolgate.router().registry().offered_names().join("\n"))?;
             }
-            "policy" => terminal::print_text(&self.describe_policy())?,
+            "policy" => terminal::print_text(&self.describe_policy()?)?,
+            // The stored diff belongs to a turn before it.
+            "diff" | "undo" if self.unfinished_turn.is_some() => {
+                terminal::print_text(&self.unfinished_turn.map(describe_unfinished).unwrap_or_default())?;
+            }
             "diff" => match self.last_diff()? {
                 Some(diff) => terminal::print_diff(&diff)?,
                 None => terminal::print_text("nothing was changed")?,
             },
             "undo" => self.undo_last_turn().await?,
             "sessions" => self.list_sessions()?,
-            other => terminal::print_hint(&unknown_command(other)),
+            // `TypedInput` knows the same commands.
+            other => terminal::print_hint(&format!("there is no /{other}")),
         }
         Ok(AfterCommand::Continue)
     }
@@ -151,9 +161,19 @@ impl SlashCommands<'_> {
         )
     }
 
-    fn describe_policy(&self) -> String {
+    fn describe_policy(&self) -> Result<String, OperationFault> {
+        let cwd = &self.toolgate.router().working_dir().cwd;
+        let network = match config::load(cwd, self.dirs, self.place)?.confinement.network.value {
+            NetworkMode::Off => "off",
+            NetworkMode::Loopback => "loopback: commands reach each other, and the hosts that are allowed",
+            NetworkMode::On => "on: every host",
+        };
+        let allowed = match allow_command::given_permissions(self.place).as_slice() {
+            [] => String::new(),
+            given => format!("\nallowed    {}", given.join("\n           ")),
+        };
         let more = "`toolgate config` says where that comes from, `toolgate policy explain -- CMD` what would be decided";
-        format!("{}\n{more}", self.describe_rights())
+        Ok(format!("{}\nnetwork    {network}{allowed}\n{more}", self.describe_rights()))
     }
 
     /// Returns the diff of the last turn, if it changed anything.
@@ -267,15 +287,24 @@ pub(super) fn session_id(recorder: &JournalRecorder) -> String {
     recorder.path().file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
+fn describe_unfinished(turn: &UnfinishedTurn) -> String {
+    let begun = &turn.begun_calls;
+    if begun.is_empty() {
+        return "the program ended during the last turn, before a call began: nothing was changed".to_owned();
+    }
+    let shown = begun.iter().take(MAX_LISTED_CALLS).map(|call| format!("\n  {call}"));
+    let more = match begun.len().saturating_sub(MAX_LISTED_CALLS) {
+        0 => String::new(),
+        more => format!("\n  and {more} more"),
+    };
+    format!(
+        "the program ended during the last turn; it may have changed files, and nothing was undone\n\
+         these calls had begun:{}{more}",
+        shown.collect::<String>()
+    )
+}
+
 fn help() -> String {
     let commands = COMMANDS.iter().map(|(name, about)| format!("/{name:<9} {about}\n"));
     format!("{}{KEYS}", commands.collect::<String>())
-}
-
-fn unknown_command(name: &str) -> String {
-    let near = COMMANDS.iter().map(|(known, _)| *known).find(|known| known.starts_with(name));
-    match near {
-        Some(near) => format!("there is no /{name}; did you mean /{near}?"),
-        None => format!("there is no /{name}; /help shows what there is"),
-    }
 }

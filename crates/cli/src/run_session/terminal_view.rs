@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use runtime::{CallEvent, CallId, CallObserver, PlanStep, StepStatus, ToolCall, ToolNotice, ToolOutput};
 
 use super::call_lines::{BAD, GOOD, MARK, answer_lines, command_output, format_duration};
+use super::running_call::RunningCallStatus;
 use super::status_lines::{BusyStatus, StatusLines, StatusView, TypedText};
 use super::turn_totals::TurnTotals;
 use super::{PrintedOutput, SessionStart, SessionView};
@@ -24,8 +25,6 @@ use terminal::{FAINT, MarkdownStream, NAME, escape_invisible, to_one_line, wrap_
 const MAX_DIFF_LINES: usize = 60;
 /// Maximum lines of an earlier prompt or answer, when a session is resumed.
 const MAX_RECAP_LINES: usize = 8;
-/// Bytes of a running call's output that are kept.
-const MAX_TAIL_BYTES: usize = 2048;
 /// Minimum time between redraws of unfinished text.
 const MIN_REDRAW_INTERVAL: Duration = Duration::from_millis(30);
 /// Work is shown in the status lines after this time.
@@ -63,15 +62,6 @@ struct TerminalViewState {
     context: u64,
     /// The last command that printed something.
     last_output: Option<PrintedOutput>,
-}
-
-/// A running call in the status lines.
-struct RunningCallStatus {
-    id: String,
-    title: String,
-    since: Instant,
-    /// The tail of its output.
-    tail: String,
 }
 
 impl TerminalView {
@@ -208,17 +198,12 @@ impl TerminalView {
     }
 }
 
-impl RunningCallStatus {
-    fn to_busy_status(&self) -> BusyStatus<'_> {
-        BusyStatus { label: &self.title, elapsed: self.since.elapsed(), tail: &self.tail }
-    }
-
-    /// Appends output, and keeps only the tail that may be shown.
-    fn append_output(&mut self, text: &str) {
-        self.tail.push_str(text);
-        if self.tail.len() > 2 * MAX_TAIL_BYTES {
-            let from = self.tail.ceil_char_boundary(self.tail.len() - MAX_TAIL_BYTES);
-            self.tail.drain(..from);
+impl TerminalViewState {
+    /// The user is asked about a call, or has answered.
+    fn set_asking_about(&mut self, call: &CallId, is_asking: bool) {
+        self.totals.set_asking(is_asking);
+        if let Some(run) = self.running_calls.iter_mut().find(|run| run.id == call.as_str()) {
+            run.timer.set_asking(is_asking);
         }
     }
 }
@@ -359,6 +344,10 @@ impl SessionView for TerminalView {
         self.clear(&mut state);
     }
 
+    fn show_hint(&self, hint: &str) {
+        self.print_line(&mut self.state.lock(), &terminal::format_hint(hint));
+    }
+
     fn show_prompt(&self) {
         let mut state = self.state.lock();
         (state.owns_screen, state.is_prompting) = (true, true);
@@ -374,6 +363,23 @@ impl SessionView for TerminalView {
 
     fn last_output(&self) -> Option<PrintedOutput> {
         self.state.lock().last_output.clone()
+    }
+
+    fn on_stop(&self) {
+        self.clear(&mut self.state.lock());
+    }
+
+    fn on_continue(&self) {
+        let mut state = self.state.lock();
+        // The shell has written over the status lines.
+        state.status_lines = StatusLines::default();
+        self.draw(&mut state);
+    }
+
+    fn has_typed_input(&self) -> bool {
+        let state = self.state.lock();
+        let (text, _, candidates) = &state.typed;
+        state.is_prompting && !(text.is_empty() && candidates.is_empty())
     }
 
     fn on_interrupt(&self) {
@@ -417,13 +423,7 @@ impl SessionObserver for TerminalView {
                 let mut state = self.state.lock();
                 state.model_wait_start = None;
                 state.totals.on_call();
-                let (id, since) = (call.id.as_str().to_owned(), Instant::now());
-                state.running_calls.push(RunningCallStatus {
-                    id,
-                    title: title(call),
-                    since,
-                    tail: String::new(),
-                });
+                state.running_calls.push(RunningCallStatus::start(call));
             }
             SessionEvent::ProviderToolRan { kind, .. } => {
                 self.print_line(&mut self.state.lock(), &format!("{FAINT}· {}{FAINT:#}", to_one_line(kind)));
@@ -478,12 +478,12 @@ impl CallObserver for TerminalView {
             }
             // The question is about to be drawn on the screen.
             CallEvent::Asked { .. } => {
-                self.set_waiting_for_user(true);
                 let mut state = self.state.lock();
+                state.set_asking_about(call, true);
                 state.owns_screen = false;
                 self.clear(&mut state);
             }
-            CallEvent::Decided { .. } => self.set_waiting_for_user(false),
+            CallEvent::Decided { .. } => self.state.lock().set_asking_about(call, false),
             _ => {}
         }
     }

@@ -1,18 +1,16 @@
 //! The totals of a turn for a person: time of work, calls, tokens, and the context that is left.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use runtime::wire::TokenUsage;
 
 use super::call_lines::format_duration;
+use super::work_timer::WorkTimer;
 
 /// Counts what happens in a turn.
 #[derive(Default)]
 pub(super) struct TurnTotals {
-    began: Option<Instant>,
-    /// The start of the time in which a person is asked, and the sum of these times.
-    asked_since: Option<Instant>,
-    asked: Duration,
+    timer: Option<WorkTimer>,
     calls: usize,
     usage: TokenUsage,
     /// Tokens of the last request and its answer.
@@ -22,7 +20,7 @@ pub(super) struct TurnTotals {
 impl TurnTotals {
     /// A request is sent; the first one begins the turn.
     pub(super) fn on_request(&mut self) {
-        self.began.get_or_insert_with(Instant::now);
+        self.timer.get_or_insert_with(WorkTimer::start);
     }
 
     pub(super) fn on_call(&mut self) {
@@ -40,10 +38,8 @@ impl TurnTotals {
 
     /// A person is asked, or has answered.
     pub(super) fn set_asking(&mut self, is_asking: bool) {
-        match (self.asked_since.take(), is_asking) {
-            (Some(since), false) => self.asked += since.elapsed(),
-            (None, true) => self.asked_since = Some(Instant::now()),
-            (since, _) => self.asked_since = since,
+        if let Some(timer) = &mut self.timer {
+            timer.set_asking(is_asking);
         }
     }
 
@@ -51,7 +47,7 @@ impl TurnTotals {
     pub(super) fn finish(&mut self, context: u64) -> Option<String> {
         self.set_asking(false);
         let totals = std::mem::replace(self, Self { context_used: self.context_used, ..Self::default() });
-        let worked = totals.began?.elapsed().saturating_sub(totals.asked);
+        let worked = totals.timer.as_ref()?.worked();
         Some(totals.describe(worked, context))
     }
 

@@ -6,10 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::describe::{ApprovalChoice, PromptScope, approval_choices};
 use super::render::{self, ScreenSize};
-use terminal::escape_invisible;
-
-/// The longest note, in bytes.
-const MAX_NOTE_BYTES: usize = 2000;
 
 const CONTROL_C: u8 = 3;
 const ESCAPE: u8 = 0x1b;
@@ -21,8 +17,9 @@ pub enum DialogueOutcome {
     Nothing,
     /// Text to write.
     Show(String),
-    /// Text to write over the current line.
-    RedrawLine(String),
+    /// The user wants to type a note to the model. The caller reads it and answers
+    /// [`No`](ApprovalAnswer::No), or shows the [`prompt`](ApprovalDialogue::prompt) again.
+    NoteWanted,
     /// The answer, and the words that confirm it.
     Decided(ApprovalAnswer, &'static str),
 }
@@ -65,7 +62,6 @@ pub struct ApprovalDialogue {
     scope: PromptScope,
     /// The text of the rule that could be saved, as shown to the user.
     rule: Option<String>,
-    width: usize,
     stage: DialogueStage,
 }
 
@@ -73,20 +69,18 @@ enum DialogueStage {
     Choosing,
     /// The rule is shown and awaits confirmation.
     ConfirmingRule,
-    /// The user types a note; holds its bytes.
-    TypingNote(Vec<u8>),
 }
 
 impl ApprovalDialogue {
     /// Builds a dialogue about a question of this process.
     pub fn for_question(question: &ApprovalQuestion, size: ScreenSize, scope: PromptScope) -> Self {
         let rule = question.proposal.as_ref().map(|proposal| render::render_rule(proposal, size));
-        Self::new(approval_choices(question), scope, rule, size.width)
+        Self::new(approval_choices(question), scope, rule)
     }
 
     /// Builds a dialogue about a question that was asked by another process.
-    pub fn new(choices: Vec<ApprovalChoice>, scope: PromptScope, rule: Option<String>, width: usize) -> Self {
-        Self { choices, scope, rule, width, stage: DialogueStage::Choosing }
+    pub fn new(choices: Vec<ApprovalChoice>, scope: PromptScope, rule: Option<String>) -> Self {
+        Self { choices, scope, rule, stage: DialogueStage::Choosing }
     }
 
     /// Returns the text before the cursor.
@@ -98,16 +92,6 @@ impl ApprovalDialogue {
                 format!("Answer ({}): ", keys.join(" "))
             }
             DialogueStage::ConfirmingRule => "Save this rule and go on? (y yes, n back): ".to_owned(),
-            DialogueStage::TypingNote(note) => {
-                let note = String::from_utf8_lossy(note);
-                // Shows only the end of the note, on one line: the cursor cannot move back over a line that the
-                // terminal wrapped.
-                let room = self.width.saturating_sub(40) / 2;
-                let skipped = note.chars().count().saturating_sub(room.max(8));
-                let tail: String = note.chars().skip(skipped).collect();
-                let more = if skipped > 0 { "…" } else { "" };
-                format!("Note (Enter sends, Esc goes back): {more}{}", escape_invisible(&tail))
-            }
         }
     }
 
@@ -127,11 +111,13 @@ impl ApprovalDialogue {
                     DialogueOutcome::Nothing
                 }
             },
-            DialogueStage::TypingNote(note) => self.edit_note(note, input),
         }
     }
 
     fn choose(&mut self, input: &[u8]) -> DialogueOutcome {
+        if input == [ESCAPE] {
+            return DialogueOutcome::Decided(ApprovalAnswer::Stop, "stopped");
+        }
         let &[byte] = input else { return DialogueOutcome::Nothing };
         let key = char::from(byte.to_ascii_lowercase());
         let is_meant =
@@ -150,39 +136,8 @@ impl ApprovalDialogue {
                 None => DialogueOutcome::Nothing,
             },
             ApprovalChoice::No => DialogueOutcome::Decided(ApprovalAnswer::No { note: None }, "no"),
-            ApprovalChoice::Note => {
-                self.stage = DialogueStage::TypingNote(Vec::new());
-                DialogueOutcome::Show(format!("\n{}", self.prompt()))
-            }
+            ApprovalChoice::Note => DialogueOutcome::NoteWanted,
             ApprovalChoice::Stop => DialogueOutcome::Decided(ApprovalAnswer::Stop, "stopped"),
         }
-    }
-
-    fn edit_note(&mut self, mut note: Vec<u8>, input: &[u8]) -> DialogueOutcome {
-        const CLEAR: u8 = 0x15;
-        if input == [ESCAPE] {
-            return DialogueOutcome::Show(format!("\n{}", self.prompt()));
-        }
-        // An escape sequence, such as an arrow key, adds no text.
-        let typed = if input.starts_with(&[ESCAPE]) { &[] } else { input };
-        for &byte in typed {
-            match byte {
-                b'\r' | b'\n' => {
-                    let note = String::from_utf8_lossy(&note).trim().to_owned();
-                    let note = Some(note).filter(|note| !note.is_empty());
-                    return DialogueOutcome::Decided(ApprovalAnswer::No { note }, "\nno");
-                }
-                0x7f | 0x08 => {
-                    let mut text = String::from_utf8_lossy(&note).into_owned();
-                    text.pop();
-                    note = text.into_bytes();
-                }
-                CLEAR => note.clear(),
-                b' '.. if note.len() < MAX_NOTE_BYTES => note.push(byte),
-                _ => {}
-            }
-        }
-        self.stage = DialogueStage::TypingNote(note);
-        DialogueOutcome::RedrawLine(self.prompt())
     }
 }

@@ -122,12 +122,11 @@ impl QuestionQueue {
                 terminal::print_hint(&format!("{about} is there"));
             }
             Some(ToTerminal::Question { id, digest, text, rule, choices, form_keeper }) => {
-                let width = TerminalApprover::size()?.width;
                 // The server's text is sanitized: it cannot move the cursor or hide characters on this
                 // terminal.
                 let (text, rule) =
                     (sanitize_ansi::sanitize(&text), rule.map(|rule| sanitize_ansi::sanitize(&rule)));
-                let dialogue = ApprovalDialogue::new(choices, PromptScope::Server, rule, width);
+                let dialogue = ApprovalDialogue::new(choices, PromptScope::Server, rule);
                 self.questions.push_back(ServerQuestion { server, id, digest, text, dialogue, form_keeper });
             }
             Some(ToTerminal::Settled { id }) => {
