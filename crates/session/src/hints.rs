@@ -114,7 +114,10 @@ pub fn remedy(denial: &Denial) -> Option<Remedy> {
         Some(Remedy { prepare: None, flag: format!("{flag} {}", quote_for_shell(value)) })
     };
     match denial {
-        Denial::Outside { path, .. } => flag("--read-root", &path.display().to_string()),
+        Denial::Outside { path, .. } => {
+            let directory = readable_directory(path, &Path::is_dir, std::env::home_dir().as_deref())?;
+            flag("--read-root", &directory.display().to_string())
+        }
         Denial::MayNotWrite { roots, .. } if roots.is_empty() => flag("--sandbox", "workspace-write"),
         Denial::MayNotWrite { path, .. } => {
             Some(writable_remedy(path, &Path::exists, std::env::home_dir().as_deref()))
@@ -133,6 +136,17 @@ pub fn remedy(denial: &Denial) -> Option<Remedy> {
         | Denial::ByHook { .. }
         | Denial::Disabled => None,
     }
+}
+
+/// Returns the directory that shows `path` if it can be read: the flag takes no file, and must not open the whole home.
+fn readable_directory<'a>(
+    path: &'a Path,
+    is_directory: &dyn Fn(&Path) -> bool,
+    home: Option<&Path>,
+) -> Option<&'a Path> {
+    let directory = path.ancestors().find(|above| is_directory(above))?;
+    let is_too_broad = directory.parent().is_none() || home.is_some_and(|home| home.starts_with(directory));
+    (!is_too_broad).then_some(directory)
 }
 
 /// Returns the advice that makes `path` writable. The flag needs an existing path, and must not open the whole home.
@@ -223,6 +237,22 @@ mod tests {
             let Remedy { prepare, flag } =
                 writable_remedy(Path::new(path), &exists, Some(Path::new("/home/u")));
             assert_eq!(prepare.map(|first| format!("{first}, then ")).unwrap_or_default() + &flag, expected);
+        }
+    }
+
+    #[test]
+    fn a_file_is_shown_with_its_directory() {
+        let is_directory =
+            |path: &Path| ["/", "/srv", "/home/u", "/home/u/w"].contains(&path.to_str().unwrap());
+        for (path, expected) in [
+            ("/srv", Some("/srv")),
+            ("/srv/data/x", Some("/srv")),
+            ("/home/u/w/x", Some("/home/u/w")),
+            ("/home/u/x", None),
+            ("/x", None),
+        ] {
+            let shown = readable_directory(Path::new(path), &is_directory, Some(Path::new("/home/u")));
+            assert_eq!(shown, expected.map(Path::new), "{path}");
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
-use runtime::{Enforcement, ToolCall, ToolErrorKind, ToolOutput, Value};
+use runtime::{Denial, Enforcement, ToolCall, ToolErrorKind, ToolOutput, Value};
 use unicode_width::UnicodeWidthStr;
 
 use super::status_lines::truncate_to_width;
@@ -40,10 +40,8 @@ impl CallState {
         let session =
             output.structured.as_ref().and_then(|value| value.get("session_id")).and_then(Value::as_i64);
         match (output.facts.error, session) {
-            (Some(ToolErrorKind::Forbidden | ToolErrorKind::Denied | ToolErrorKind::Stopped), _) => {
-                Self::Refused
-            }
-            (Some(ToolErrorKind::Cancelled), _) => Self::Stopped,
+            (Some(ToolErrorKind::Forbidden | ToolErrorKind::Denied), _) => Self::Refused,
+            (Some(ToolErrorKind::Cancelled | ToolErrorKind::Stopped), _) => Self::Stopped,
             (_, Some(session)) if output.success => Self::RunsOn(session),
             _ if output.success => Self::Done,
             _ => Self::Failed,
@@ -104,11 +102,15 @@ fn call_facts(state: CallState, output: &ToolOutput) -> Vec<String> {
         facts.push(format!("{BAD}exit {code}{BAD:#}"));
     }
     if state == CallState::Stopped {
-        facts.push(format!("{WARN}stopped{WARN:#}"));
+        let by = match output.facts.error {
+            Some(ToolErrorKind::Stopped) => " by you",
+            _ => "",
+        };
+        facts.push(format!("{WARN}stopped{by}{WARN:#}"));
     }
     if state == CallState::Refused {
         let why = match output.facts.error {
-            Some(ToolErrorKind::Denied | ToolErrorKind::Stopped) => "you said no",
+            Some(ToolErrorKind::Denied) => "you said no",
             _ => "not run",
         };
         facts.push(format!("{WARN}{why}{WARN:#}"));
@@ -153,8 +155,21 @@ fn quoted_text(state: CallState, output: &ToolOutput, room: usize) -> Vec<String
     quoted
 }
 
-/// Returns what the sandbox refused to a command that ran, and the flag that would allow it.
+/// Returns what the sandbox refused to a command that ran, and the flag that would allow it. A refused call of another
+/// tool has its message above, so only the flag follows.
 fn refusal_lines(state: CallState, output: &ToolOutput, room: usize, can_allow: bool) -> Vec<String> {
+    let remedy_line = |denial: &Denial| {
+        remedy(denial).map(|Remedy { prepare, flag }| {
+            let first = prepare.map(|command| format!("{command}, then ")).unwrap_or_default();
+            let command = if can_allow { "/allow " } else { "" };
+            to_one_line(&format!("to allow it: {first}{command}{flag}"))
+        })
+    };
+    let is_refused = matches!(output.facts.error, Some(ToolErrorKind::Forbidden | ToolErrorKind::Blocked));
+    if is_refused && output.facts.enforcement.is_none() {
+        let rows = output.facts.denials.iter().filter_map(remedy_line);
+        return rows.map(|row| format!("  {WARN}⊘ {row}{WARN:#}")).collect();
+    }
     if state == CallState::Refused || output.facts.enforcement.is_none() {
         return Vec::new();
     }
@@ -164,11 +179,7 @@ fn refusal_lines(state: CallState, output: &ToolOutput, room: usize, can_allow: 
     let mut lines = Vec::new();
     for (says, denial) in reported.chain(suspected) {
         let mut rows = wrap_words(&to_one_line(&format!("{says}: {denial}")), room);
-        rows.extend(remedy(denial).map(|Remedy { prepare, flag }| {
-            let first = prepare.map(|command| format!("{command}, then ")).unwrap_or_default();
-            let command = if can_allow { "/allow " } else { "" };
-            to_one_line(&format!("to allow it: {first}{command}{flag}"))
-        }));
+        rows.extend(remedy_line(denial));
         for (number, row) in rows.into_iter().enumerate() {
             let mark = if number == 0 { '⊘' } else { ' ' };
             lines.push(format!("  {WARN}{mark} {row}{WARN:#}"));
@@ -192,7 +203,7 @@ pub(super) fn format_duration(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use runtime::{Denial, EnforcementGap, NetworkPolicy, json};
+    use runtime::{EnforcementGap, NetworkPolicy, json};
 
     use super::*;
 
@@ -270,6 +281,18 @@ mod tests {
         ⊘ exec_command rm -rf src · you said no
           │ denied by the user: not this one, since the directory
           │ is still needed for the release
+        ");
+        let mut output = ToolOutput::failure("the user stopped the session; do not go on");
+        output.facts.error = Some(ToolErrorKind::Stopped);
+        assert_snapshot!(shown("exec_command", &json!({ "cmd": "rm -rf src" }), &output), @"■ exec_command rm -rf src · stopped by you");
+        let denial = Denial::Outside { path: "/usr/lib/os-release".into(), roots: vec!["/w".into()] };
+        let mut output = ToolOutput::failure(denial.to_string());
+        (output.facts.error, output.facts.denials) = (Some(ToolErrorKind::Forbidden), vec![denial]);
+        assert_snapshot!(shown("read_file", &json!({ "path": "/usr/lib/os-release" }), &output), @r"
+        ⊘ read_file /usr/lib/os-release · not run
+          │ `/usr/lib/os-release` is outside the readable roots
+          │ (`/w`)
+          ⊘ to allow it: /allow --read-root /usr/lib
         ");
         let mut output = ToolOutput::failure("there is no file `x`");
         output.facts.error = Some(ToolErrorKind::Io);
