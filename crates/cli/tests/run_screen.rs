@@ -493,6 +493,37 @@ fn a_resumed_session_has_its_model_and_rights_again() {
 }
 
 #[test]
+fn after_a_kill_undo_says_what_may_have_changed() {
+    let home = tempfile::tempdir().unwrap();
+    let arguments = ["--model", "m", "--sandbox", "workspace-write"];
+    let turns = [run("echo a > kept"), say("One."), run("echo b > made; sleep 60")];
+    let mut screen = RunScreen::at_home(home, "exec \"$@\"", &turns, &arguments);
+    screen.sees("›");
+    screen.types("first\r");
+    screen.sees("One.\n");
+    screen.sees("+a\n›");
+    screen.types("second\r");
+    let made = screen.home.path().join("work/made");
+    let until = Instant::now() + PATIENCE;
+    while !made.exists() {
+        assert!(Instant::now() < until, "{}", screen.text());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    screen.program.kill().unwrap();
+    screen.program.wait().unwrap();
+    let home = std::mem::replace(&mut screen.home, tempfile::tempdir().unwrap());
+    drop(screen);
+    let mut screen = RunScreen::at_home(home, "exec \"$@\"", &[], &["--resume", "last"]);
+    screen.sees("› second\n›");
+    screen.types("/undo\r");
+    screen.sees("the program ended during the last turn; it may have changed");
+    screen.sees("exec_command: ");
+    assert!(screen.home.path().join("work/kept").exists());
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
 fn a_refusal_of_the_sandbox_is_shown_with_its_remedy() {
     let refused = run("python3 -c 'import socket; socket.create_connection((\"192.0.2.7\", 80), 2)'; true");
     let screen = RunScreen::new(&[refused, say("Done.")], &["go", "--approval", "never"]);

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use config::{ApprovalMode, Config, OperationFault, SandboxMode, SettingSource, SourcedValue, UserDirs};
-use journal::{JournalEntry, SessionId, SessionSettings, SessionTimeline, TextBudget};
+use journal::{
+    JournalEntry, SessionId, SessionSettings, SessionTimeline, TextBudget, TimelineEvent, TimelineEventKind,
+};
 use runtime::wire::{Dialect, TranscriptItem, transcript_items};
 
 use crate::choose_model::ModelLocation;
@@ -19,6 +21,14 @@ pub struct EarlierSession {
     settings: SessionSettings,
     /// The last prompt and the text of the model after it.
     pub last_exchange: Option<(String, String)>,
+    /// The last turn, if the program ended during it.
+    pub unfinished_turn: Option<UnfinishedTurn>,
+}
+
+/// A turn during which the program ended. Its file changes were never compared.
+pub struct UnfinishedTurn {
+    /// The calls that had begun, with the effects that they announced.
+    pub begun_calls: Vec<String>,
 }
 
 impl EarlierSession {
@@ -31,7 +41,8 @@ impl EarlierSession {
         let timeline = SessionTimeline::read(&sessions.join(id.file_name()), TextBudget::for_display())
             .map_err(|fault| resume_fault(&fault))?;
         let settings = timeline.last_settings().cloned().unwrap_or_default();
-        Ok(Self { id, settings, last_exchange: last_exchange(&timeline) })
+        let (last_exchange, unfinished_turn) = (last_exchange(&timeline), unfinished_turn(&timeline));
+        Ok(Self { id, settings, last_exchange, unfinished_turn })
     }
 
     /// Restores model, sandbox and approval policy, unless a flag sets them. A project's file may narrow them, and a
@@ -84,6 +95,17 @@ fn parse_mode<T: serde::de::DeserializeOwned>(name: &str) -> Option<T> {
 
 fn is_flag(source: &SettingSource) -> bool {
     matches!(source, SettingSource::Flag(_))
+}
+
+/// Returns the last turn if the program ended during it.
+fn unfinished_turn(timeline: &SessionTimeline) -> Option<UnfinishedTurn> {
+    let is_end =
+        |event: &TimelineEvent| matches!(event.kind, TimelineEventKind::Entry(JournalEntry::Turn { .. }));
+    let after_last_turn = timeline.events.iter().rposition(is_end).map_or(0, |end| end + 1);
+    let events = &timeline.events[after_last_turn..];
+    let begun = events.iter().filter_map(TimelineEvent::as_call).filter(|call| !call.attempts.is_empty());
+    let begun_calls = begun.map(|call| format!("{}: {}", call.call.tool, call.effects.join(", "))).collect();
+    events.iter().any(TimelineEvent::is_prompt).then_some(UnfinishedTurn { begun_calls })
 }
 
 /// Returns the last prompt, and the last text of the model after it.

@@ -33,7 +33,7 @@ pub use assemble::{AssembledSession, SessionSpec, agent_fault, assemble, journal
 pub use choose_model::ChosenModel;
 pub use compose_bounded::compose_bounded;
 pub use deferred_journal::DeferredJournal;
-pub use earlier_session::EarlierSession;
+pub use earlier_session::{EarlierSession, UnfinishedTurn};
 pub use last_message::LastMessage;
 pub use open_journal::close_journal;
 pub use read_input::read_file_or_stdin;

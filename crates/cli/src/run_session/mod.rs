@@ -44,7 +44,7 @@ use session::choose_model;
 use session::compose::{ComposedTools, compose_in_dirs, working_directory};
 use session::mcp_servers::ServerNotices;
 use session::subagents::SubagentSessions;
-use session::{AssembledSession, EarlierSession, SessionSpec, WorktreePool};
+use session::{AssembledSession, EarlierSession, SessionSpec, UnfinishedTurn, WorktreePool};
 use signals::{wait_for_turn_end, watch_signals};
 use user_questions::UserQuestions;
 
@@ -232,7 +232,8 @@ impl SessionRun<'_> {
                     .filter(|_| !is_widened),
                 other_directory: earlier.as_ref().and_then(|earlier| earlier.other_directory(&cwd)),
             });
-            let surroundings = RunSurroundings { dirs, place, plain_http };
+            let unfinished_turn = earlier.and_then(|earlier| earlier.unfinished_turn);
+            let surroundings = RunSurroundings { dirs, place, plain_http, unfinished_turn };
             run_turns_and_close(assembled, screen, surroundings, (prompt, images)).await
         })
     }
@@ -308,11 +309,13 @@ impl SessionScreen {
     }
 }
 
-/// The directories of the user, the permissions, and the hosts that may be asked over plain HTTP.
+/// The directories of the user, the permissions, the hosts that may be asked over plain HTTP, and the state of an
+/// earlier session.
 struct RunSurroundings {
     dirs: UserDirs,
     place: WorkspaceArgs,
     plain_http: PlainHttp,
+    unfinished_turn: Option<UnfinishedTurn>,
 }
 
 /// Runs the turns of the session, closes its journal and ends everything that still runs.
@@ -322,7 +325,7 @@ async fn run_turns_and_close(
     surroundings: RunSurroundings,
     (prompt, images): (Option<String>, Vec<OutputImage>),
 ) -> Result<ReplEnd, OperationFault> {
-    let RunSurroundings { dirs, place, plain_http } = surroundings;
+    let RunSurroundings { dirs, place, plain_http, unfinished_turn } = surroundings;
     let quota = assembled.quota.clone();
     let AssembledSession { id, recorder, toolgate, servers, session, agents, settings, .. } = assembled;
     let SessionScreen { view, terminal, user_questions, is_interactive, can_go_on, refusals } = screen;
@@ -352,6 +355,7 @@ async fn run_turns_and_close(
         place,
         recorder: &recorder,
         settings,
+        unfinished_turn,
         last_turn_end: "done",
         is_in_turn: watch::Sender::new(false),
         refusals,

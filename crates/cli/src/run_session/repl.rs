@@ -21,6 +21,7 @@ use crate::terminal_approver::TerminalApprover;
 use config::OperationFault;
 use config::UserDirs;
 use config::flags::WorkspaceArgs;
+use session::UnfinishedTurn;
 
 /// The exit status after the maximum number of requests, or at the end of the budget.
 const OUT_OF_BUDGET_STATUS: u8 = 3;
@@ -54,6 +55,8 @@ pub(super) struct ReplSession<'a> {
     pub(super) place: WorkspaceArgs,
     pub(super) recorder: &'a JournalRecorder,
     pub(super) settings: SessionSettings,
+    /// The last turn of a resumed session, if the program ended during it and no other turn followed.
+    pub(super) unfinished_turn: Option<UnfinishedTurn>,
     /// The end of the last turn, in a word.
     pub(super) last_turn_end: &'static str,
     /// True while a turn runs.
@@ -118,7 +121,9 @@ impl ReplSession<'_> {
         let (session, view) = (&mut self.session, &*self.view);
         let (toolgate, dirs, recorder) = (self.toolgate, &self.dirs, self.recorder);
         let (settings, place) = (&mut self.settings, &self.place);
-        let commands = SlashCommands { toolgate, dirs, place, session, view, recorder, settings };
+        let unfinished_turn = self.unfinished_turn.as_ref();
+        let commands =
+            SlashCommands { toolgate, dirs, place, session, view, recorder, settings, unfinished_turn };
         commands.execute(command, argument).await
     }
 
@@ -127,6 +132,7 @@ impl ReplSession<'_> {
         let (user_questions, lines) = (Arc::clone(&self.user_questions), &mut self.lines);
         let is_asking = move || terminal.as_ref().is_some_and(|person| person.is_asking());
         let mut ticks = tokio::time::interval(TICK_INTERVAL);
+        self.unfinished_turn = None;
         self.is_in_turn.send_replace(true);
         let ended = {
             let turn = self.session.prompt(prompt, images);

@@ -14,6 +14,7 @@ use config::flags::WorkspaceArgs;
 use config::{OperationFault, UserDirs};
 use report::replay::{describe_undoing, reverse_diff, split_undoable};
 use report::session_list::describe_session;
+use session::UnfinishedTurn;
 use session::choose_model::reasoning_mode;
 use session::compose::compose_in_dirs;
 use session::turn_diff_store;
@@ -43,6 +44,8 @@ Type while it works to add to what you asked. Esc or Ctrl-C stops the turn; Ctrl
 
 /// Bytes of a command's output that are printed.
 const MAX_PRINTED_BYTES: u64 = 4 << 20;
+/// Calls of an unfinished turn that are listed.
+const MAX_LISTED_CALLS: usize = 10;
 /// Number of sessions that are listed.
 const MAX_LISTED_SESSIONS: usize = 10;
 
@@ -57,6 +60,8 @@ pub(super) struct SlashCommands<'a> {
     pub(super) recorder: &'a JournalRecorder,
     /// The settings in the journal.
     pub(super) settings: &'a mut SessionSettings,
+    /// The last turn, if an earlier program ended during it.
+    pub(super) unfinished_turn: Option<&'a UnfinishedTurn>,
 }
 
 /// The way a session continues after a command.
@@ -97,6 +102,10 @@ impl SlashCommands<'_> {
                 terminal::print_text(&self.toolgate.router().registry().offered_names().join("\n"))?;
             }
             "policy" => terminal::print_text(&self.describe_policy())?,
+            // The stored diff belongs to a turn before it.
+            "diff" | "undo" if self.unfinished_turn.is_some() => {
+                terminal::print_text(&self.unfinished_turn.map(describe_unfinished).unwrap_or_default())?;
+            }
             "diff" => match self.last_diff()? {
                 Some(diff) => terminal::print_diff(&diff)?,
                 None => terminal::print_text("nothing was changed")?,
@@ -266,6 +275,23 @@ fn read_output_file(file: &Path) -> std::io::Result<(String, u64)> {
 /// Returns the id of the session, which names its journal.
 pub(super) fn session_id(recorder: &JournalRecorder) -> String {
     recorder.path().file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn describe_unfinished(turn: &UnfinishedTurn) -> String {
+    let begun = &turn.begun_calls;
+    if begun.is_empty() {
+        return "the program ended during the last turn, before a call began: nothing was changed".to_owned();
+    }
+    let shown = begun.iter().take(MAX_LISTED_CALLS).map(|call| format!("\n  {call}"));
+    let more = match begun.len().saturating_sub(MAX_LISTED_CALLS) {
+        0 => String::new(),
+        more => format!("\n  and {more} more"),
+    };
+    format!(
+        "the program ended during the last turn; it may have changed files, and nothing was undone\n\
+         these calls had begun:{}{more}",
+        shown.collect::<String>()
+    )
 }
 
 fn help() -> String {
