@@ -468,6 +468,15 @@ fn the_first_start_asks_what_may_be_done_and_remembers_always() {
 }
 
 #[test]
+fn without_a_model_nothing_is_asked() {
+    let home = tempfile::tempdir().unwrap();
+    let screen = RunScreen::at_home(home, "exec \"$@\"", &[], &[]);
+    let (code, text) = screen.ends();
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.starts_with("error: no model is named\n"), "{text}");
+}
+
+#[test]
 fn a_resumed_session_has_its_model_and_rights_again() {
     let home = tempfile::tempdir().unwrap();
     let arguments = ["--model", "m", "--sandbox", "workspace-write", "--approval", "never", "remember 42"];

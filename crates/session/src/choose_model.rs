@@ -8,7 +8,7 @@ use runtime::PlainHttp;
 use runtime::wire::{Dialect, ReasoningMode};
 
 use crate::compose::{ComposedTools, ToolFormApi};
-use config::OperationFault;
+use config::{Config, OperationFault};
 
 /// The name of a scripted model.
 const SCRIPTED_NAME: &str = "script";
@@ -44,8 +44,14 @@ pub struct ModelLocation {
 impl ModelLocation {
     /// Adds the settings in the configuration of `composed`.
     #[must_use]
-    pub fn with_configuration(mut self, composed: &ComposedTools) -> Self {
-        if composed.config().insecure_http.value {
+    pub fn with_configuration(self, composed: &ComposedTools) -> Self {
+        self.with_settings(composed.config())
+    }
+
+    /// Adds the settings in `config`.
+    #[must_use]
+    pub fn with_settings(mut self, config: &Config) -> Self {
+        if config.insecure_http.value {
             self.plain_http = PlainHttp::PrivateNetwork;
         }
         self

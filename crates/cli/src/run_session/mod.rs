@@ -251,24 +251,25 @@ impl SessionRun<'_> {
         if let Some(earlier) = &earlier {
             earlier.restore(&mut config, &cwd, dirs);
         }
+        // Before the question: without a model, its answer would be for nothing.
+        let location = args.model.location().with_settings(&config);
+        let plain_http = location.plain_http;
+        let chosen = match &self.inputs.chosen {
+            Some(chosen) => chosen.clone(),
+            None => {
+                let location = earlier.iter().fold(location, |at, earlier| earlier.complete_location(at));
+                choose_model::choose_model(&location, config.model.value.as_deref())?
+            }
+        };
+        let budget = args.budget.to_budget(&config, &chosen.name)?;
+        let limits = TurnLimits { budget, ..args.model.limits() };
         if self.inputs.is_interactive() {
             match sandbox_question::choose_sandbox(&config, &cwd, dirs)? {
                 Some(sandbox) => config.sandbox = sandbox,
                 None => return Ok(None),
             }
         }
-        let composed = compose_in_dirs(place, dirs.clone(), |loaded| *loaded = config.clone())?;
-        let plain_http = args.model.location().with_configuration(&composed).plain_http;
-        let chosen = match &self.inputs.chosen {
-            Some(chosen) => chosen.clone(),
-            None => {
-                let location = args.model.location();
-                let location = earlier.iter().fold(location, |at, earlier| earlier.complete_location(at));
-                choose_model::choose_model(&location.with_configuration(&composed), composed.model_name())?
-            }
-        };
-        let budget = args.budget.to_budget(&config, &chosen.name)?;
-        let limits = TurnLimits { budget, ..args.model.limits() };
+        let composed = compose_in_dirs(place, dirs.clone(), |loaded| *loaded = config)?;
         Ok(Some(PreparedSession { composed, chosen, limits, plain_http, earlier, cwd }))
     }
 }
