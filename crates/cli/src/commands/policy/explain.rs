@@ -36,6 +36,11 @@ pub(crate) fn run(args: &PolicyExplainArgs) -> Result<ExitCode, OperationFault> 
         }
         false => terminal::print_styled(&format_text(gate, &verdict, analysis.as_ref(), &cwd))?,
     }
+    if let [word] = args.argv.as_slice()
+        && word.contains(char::is_whitespace)
+    {
+        terminal::print_hint("that is one word, the name of a program; did you mean --script?");
+    }
     Ok(match verdict {
         Verdict::Allow(_) => ExitCode::SUCCESS,
         Verdict::Ask(_) => ExitCode::from(EXIT_NEEDS_APPROVAL),
