@@ -257,7 +257,8 @@ fn a_page_is_written_over_a_page_and_over_nothing_else() {
     let desk = JournalFixture::new();
     desk.write(OLD, &[prompt("x")]);
     for _ in 0..2 {
-        assert_eq!(desk.run(&["log", "last", "--html", "page.html"]).code, Some(0));
+        let saved = desk.run(&["log", "last", "--html", "page.html"]);
+        assert_eq!((saved.code, saved.err.as_str()), (Some(0), "written: page.html\n"));
     }
     let page = desk.0.path().join("page.html");
     assert_eq!(fs::read_to_string(&page).unwrap(), desk.run(&["log", "last", "--html", "-"]).out);

@@ -44,7 +44,11 @@ pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, OperationFault> {
             out.write_all(page::render(&session.name, &timeline).as_bytes())?;
             out.flush()?;
         }
-        Some(file) => save_page(file, &page::render(&session.name, &timeline))?,
+        Some(file) => {
+            save_page(file, &page::render(&session.name, &timeline))?;
+            let saved = terminal::to_one_line(&file.display().to_string());
+            terminal::print_stderr(&format!("written: {saved}"));
+        }
     }
     Ok(match timeline.ending {
         JournalEnding::Broken(fault) => report_changed(&session, &fault.without_path()),
