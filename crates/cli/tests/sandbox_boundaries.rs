@@ -303,19 +303,21 @@ fn a_command_that_fills_the_disk_is_ended_and_told_why() {
 fn a_home_as_a_workspace_is_warned_about() {
     let home = TestWorkspace::new();
     home.write_file(".bashrc", "mine\n");
-    let run = |cwd: &Path| {
+    let run = |cwd: &Path, home: &Path| {
         let mut command = Command::new(toolgate());
         let command = command.args(["sandbox", "--", "sh", "-c", "echo evil >> .bashrc; echo x > notes"]);
-        let ran = command.current_dir(cwd).env("HOME", home.path()).stdin(Stdio::null()).output().unwrap();
+        let ran = command.current_dir(cwd).env("HOME", home).stdin(Stdio::null()).output().unwrap();
         String::from_utf8_lossy(&ran.stderr).into_owned()
     };
-    let said = run(&home.path());
+    let said = run(&home.path(), &home.path());
     assert!(said.contains("warning: the workspace is your home directory"), "{said}");
     let read = |name: &str| std::fs::read_to_string(home.path().join(name)).unwrap();
     assert_eq!((read(".bashrc").as_str(), read("notes").as_str()), ("mine\n", "x\n"));
     home.write_file("project/x", "");
-    let said = run(&home.path().join("project"));
+    let said = run(&home.path().join("project"), &home.path());
     assert!(!said.contains("home directory"), "{said}");
+    let said = run(&home.path(), &home.path().join("project"));
+    assert!(said.contains("warning: the workspace contains your home directory"), "{said}");
 }
 
 #[test]

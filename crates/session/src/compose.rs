@@ -440,11 +440,12 @@ impl ComposedTools {
     fn warn_of_home(&self) {
         let home = std::env::var_os("HOME").and_then(|home| exec::fs::canonicalize(Path::new(&home)).ok());
         let writes = self.config.sandbox.value == config::SandboxMode::WorkspaceWrite;
-        if writes && home.is_some_and(|home| home.starts_with(&self.cwd)) {
-            confinement_warnings::warn_once(
-                "the workspace is your home directory: commands can change everything in it but start-up files, keys and \
-                 the configuration of git and agents; better start in a project's directory",
-            );
+        if let Some(home) = home.filter(|home| writes && home.starts_with(&self.cwd)) {
+            let relation = if home == self.cwd { "is" } else { "contains" };
+            confinement_warnings::warn_once(&format!(
+                "the workspace {relation} your home directory: commands can change everything in it but start-up files, keys \
+                 and the configuration of git and agents; better start in a project's directory",
+            ));
         }
     }
 
