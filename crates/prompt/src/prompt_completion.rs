@@ -26,6 +26,8 @@ pub type CommandNames = &'static [(&'static str, &'static str)];
 /// Completes words in one working directory.
 pub struct PromptCompleter {
     commands: CommandNames,
+    /// A command, and the flags that its argument may begin with.
+    flags: (&'static str, &'static [&'static str]),
     cwd: PathBuf,
     /// The directory that `~` stands for.
     home: Option<PathBuf>,
@@ -34,7 +36,13 @@ pub struct PromptCompleter {
 impl PromptCompleter {
     /// A completer of `commands`, and of the files below `cwd`.
     pub fn new(commands: CommandNames, cwd: PathBuf) -> Self {
-        Self { commands, cwd, home: std::env::home_dir() }
+        Self { commands, flags: ("", &[]), cwd, home: std::env::home_dir() }
+    }
+
+    /// Completes `flags` too, after `command`.
+    #[must_use]
+    pub fn with_flags(self, command: &'static str, flags: &'static [&'static str]) -> Self {
+        Self { flags: (command, flags), ..self }
     }
 
     /// Completes the word before `cursor`.
@@ -51,6 +59,11 @@ impl PromptCompleter {
         {
             let names = self.commands.iter().map(|(name, _)| format!("/{name}"));
             return best_completion(start, word, names.filter(|name| name.starts_with(word)).collect());
+        }
+        let (command, flags) = self.flags;
+        if word.starts_with('-') && before[..start].trim().strip_prefix('/') == Some(command) {
+            let flags = flags.iter().filter(|flag| flag.starts_with(word)).map(|&flag| flag.to_owned());
+            return best_completion(start, word, flags.collect());
         }
         if let Some(program) = word.strip_prefix('`') {
             return best_completion(start + 1, program, programs(program));
@@ -144,10 +157,15 @@ mod tests {
         }
         let cwd = directory.path().to_owned();
         let commands = &[("sessions", ""), ("status", ""), ("undo", "")];
-        let completer = PromptCompleter { commands, home: Some(cwd.join("src")), cwd };
+        let flags = ("allow", &["--host", "--network", "--read-root"][..]);
+        let completer = PromptCompleter { commands, flags, home: Some(cwd.join("src")), cwd };
         let rows = [
             ("/und", "/undo ", ""),
             ("/s", "/s", "/sessions /status"),
+            ("/allow --", "/allow --", "--host --network --read-root"),
+            ("/allow --h", "/allow --host ", ""),
+            ("/allow --read-root s", "/allow --read-root src/", ""),
+            ("see --h", "see --h", ""),
             ("see REA", "see README.md ", ""),
             ("see src/m", "see src/ma", "src/main.rs src/markdown.rs"),
             ("s", "src/", ""),

@@ -16,6 +16,10 @@ pub(super) const USAGE: &str = "\
 /allow --unix-socket NAME          … to this Unix socket
 It holds until you leave this session. Processes in the background end.";
 
+/// The flags that can be given.
+pub(super) const FLAGS: &[&str] =
+    &["--host", "--network", "--read-root", "--sandbox", "--unix-socket", "--writable"];
+
 /// Adds the flag in `argument` to `place`. Returns the flag as it is understood.
 pub(super) fn add_permission(place: &mut WorkspaceArgs, argument: &str) -> Result<String, OperationFault> {
     let usage =
@@ -38,6 +42,19 @@ pub(super) fn add_permission(place: &mut WorkspaceArgs, argument: &str) -> Resul
         _ => return Err(usage(format!("/allow knows no --{flag}"))),
     }
     Ok(format!("--{flag} {value}"))
+}
+
+/// Returns the permissions of `place` that `/allow` can give: those of the command line and those given since.
+pub(super) fn given_permissions(place: &WorkspaceArgs) -> Vec<String> {
+    let WorkspaceArgs { read_root, confine, .. } = place;
+    let paths = |flag: &'static str, paths: &[PathBuf]| -> Vec<String> {
+        paths.iter().map(|path| format!("--{flag} {}", path.display())).collect()
+    };
+    let mut given = paths("writable", &confine.writable);
+    given.extend(paths("read-root", read_root));
+    given.extend(confine.host.iter().map(|host| format!("--host {host}")));
+    given.extend(confine.unix_socket.iter().map(|name| format!("--unix-socket {name}")));
+    given
 }
 
 /// Replaces `~` at the start, which no shell does here.
@@ -82,6 +99,32 @@ mod tests {
             ("--model x", Err("/allow knows no --model")),
         ] {
             assert_eq!(added(argument), expected.map(str::to_owned).map_err(str::to_owned), "{argument}");
+        }
+    }
+
+    #[test]
+    fn given_permissions_are_listed_as_flags() {
+        let mut place = WorkspaceArgs::default();
+        assert!(given_permissions(&place).is_empty());
+        for argument in ["--host example.org:443", "--read-root /b", "--writable /a", "--unix-socket @x"] {
+            add_permission(&mut place, argument).unwrap();
+        }
+        assert_eq!(
+            given_permissions(&place),
+            ["--writable /a", "--read-root /b", "--host example.org:443", "--unix-socket @x"]
+        );
+    }
+
+    #[test]
+    fn every_flag_of_the_usage_is_known() {
+        for line in USAGE.lines().filter_map(|line| line.strip_prefix("/allow --")) {
+            let flag = line.split(' ').next().unwrap();
+            assert!(FLAGS.contains(&format!("--{flag}").as_str()), "{flag}");
+        }
+        for flag in FLAGS {
+            let fault = add_permission(&mut WorkspaceArgs::default(), flag).unwrap_err().to_string();
+            assert!(fault.ends_with("needs a value"), "{fault}");
+            assert!(USAGE.contains(&format!("/allow {flag} ")), "{flag}");
         }
     }
 }

@@ -334,17 +334,9 @@ async fn run_turns_and_close(
         return Err(OperationFault::failed("a session without its model; this is a bug"));
     };
     let signals = watch_signals(session.handle(), Arc::clone(&view))?;
-    let editor = || {
-        let cwd = &toolgate.router().working_dir().cwd;
-        let file = format!("{}.jsonl", session::directory_key(cwd));
-        let history = dirs.state.as_ref().map(|state| PromptHistory::open(&state.join("prompts"), file));
-        PromptEditor::new(
-            history.unwrap_or_default(),
-            PromptCompleter::new(slash_commands::COMMANDS, cwd.clone()),
-        )
-    };
-    let lines =
-        is_interactive.then(|| TypedLines::spawn_reader(&view, session.handle(), editor())).transpose()?;
+    let lines = is_interactive
+        .then(|| TypedLines::spawn_reader(&view, session.handle(), prompt_editor(&dirs, &toolgate)))
+        .transpose()?;
     let mut repl = ReplSession {
         session,
         view: Arc::clone(&view),
@@ -380,6 +372,16 @@ async fn run_turns_and_close(
     );
     quota.apply();
     ended
+}
+
+/// Returns the editor of prompts, with the earlier prompts of the working directory.
+fn prompt_editor(dirs: &UserDirs, toolgate: &runtime::Toolgate) -> PromptEditor {
+    let cwd = &toolgate.router().working_dir().cwd;
+    let file = format!("{}.jsonl", session::directory_key(cwd));
+    let history = dirs.state.as_ref().map(|state| PromptHistory::open(&state.join("prompts"), file));
+    let completer =
+        PromptCompleter::new(slash_commands::COMMANDS, cwd.clone()).with_flags("allow", allow_command::FLAGS);
+    PromptEditor::new(history.unwrap_or_default(), completer)
 }
 
 /// Runs `turns` to their end, or until a signal ends the program. Returns the reason of the end if that is a signal.

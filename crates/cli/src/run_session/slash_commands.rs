@@ -11,7 +11,7 @@ use runtime::{Toolgate, Value, json};
 use super::call_lines::format_duration;
 use super::{PrintedOutput, SessionView, allow_command};
 use config::flags::WorkspaceArgs;
-use config::{OperationFault, UserDirs};
+use config::{NetworkMode, OperationFault, UserDirs};
 use report::replay::{describe_undoing, reverse_diff, split_undoable};
 use report::session_list::describe_session;
 use session::UnfinishedTurn;
@@ -101,7 +101,7 @@ impl SlashCommands<'_> {
             "tools" => {
                 terminal::print_text(&self.toolgate.router().registry().offered_names().join("\n"))?;
             }
-            "policy" => terminal::print_text(&self.describe_policy())?,
+            "policy" => terminal::print_text(&self.describe_policy()?)?,
             // The stored diff belongs to a turn before it.
             "diff" | "undo" if self.unfinished_turn.is_some() => {
                 terminal::print_text(&self.unfinished_turn.map(describe_unfinished).unwrap_or_default())?;
@@ -161,9 +161,19 @@ impl SlashCommands<'_> {
         )
     }
 
-    fn describe_policy(&self) -> String {
+    fn describe_policy(&self) -> Result<String, OperationFault> {
+        let cwd = &self.toolgate.router().working_dir().cwd;
+        let network = match config::load(cwd, self.dirs, self.place)?.confinement.network.value {
+            NetworkMode::Off => "off",
+            NetworkMode::Loopback => "loopback: commands reach each other, and the hosts that are allowed",
+            NetworkMode::On => "on: every host",
+        };
+        let allowed = match allow_command::given_permissions(self.place).as_slice() {
+            [] => String::new(),
+            given => format!("\nallowed    {}", given.join("\n           ")),
+        };
         let more = "`toolgate config` says where that comes from, `toolgate policy explain -- CMD` what would be decided";
-        format!("{}\n{more}", self.describe_rights())
+        Ok(format!("{}\nnetwork    {network}{allowed}\n{more}", self.describe_rights()))
     }
 
     /// Returns the diff of the last turn, if it changed anything.
