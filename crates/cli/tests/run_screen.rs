@@ -449,7 +449,7 @@ fn the_first_start_asks_what_may_be_done_and_remembers_always() {
     let mut screen = RunScreen::at_home(home, "exec \"$@\"", &touch(), &["--model", "m", "go"]);
     screen.sees("Answer (w a r):");
     screen.types("a");
-    screen.sees("saved in ");
+    screen.sees("hint: saved in\n");
     screen.sees("Done.");
     let (code, _, home) = screen.ends_and_leaves_home();
     assert_eq!(code, Some(0));
@@ -555,7 +555,7 @@ fn slash_allow_gives_the_session_one_more_permission() {
     screen.types("go\r");
     screen.sees("Refused.\n›");
     screen.types("/allow --writable ~/missing\r");
-    screen.sees("a path of the confinement,");
+    screen.sees("a path of the\n  confinement, cannot be resolved:");
     screen.types("/allow --writable ~/other\r");
     screen.sees("allowed: --writable ~/other\n›");
     screen.types("again\r");

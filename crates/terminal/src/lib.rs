@@ -22,6 +22,9 @@ pub const NAME: Style = AnsiColor::Green.on_default().bold();
 /// The style of secondary text.
 pub const FAINT: Style = Style::new().dimmed();
 
+/// Narrowest width for which messages are wrapped.
+const MIN_MESSAGE_WIDTH: usize = 20;
+
 /// The first error that lost output.
 static OUTPUT_FAULT: OnceLock<String> = OnceLock::new();
 
@@ -66,23 +69,54 @@ pub fn terminal_width() -> Option<usize> {
 
 /// Prints an error. It may contain foreign text, so each further line stands behind a bar.
 pub fn print_error(message: &str) {
-    print_stderr(&format!("{ERROR}error:{ERROR:#} {}", quote_further_lines(message)));
+    print_stderr(&format_message(ERROR, "error", &escape_invisible(message), stderr_width()));
 }
 
 /// Prints a warning on its own line, over a progress line if there is one.
 pub fn print_warning(message: &str) {
     let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
-    print_stderr(&format!("{clear}{WARNING}warning:{WARNING:#} {}", to_one_line(message)));
+    let message = format_message(WARNING, "warning", &to_one_line(message), stderr_width());
+    print_stderr(&format!("{clear}{message}"));
 }
 
-/// Prints a hint on one line, because it may contain foreign text.
+/// Prints a hint as one line, because it may contain foreign text.
 pub fn print_hint(message: &str) {
     print_stderr(&format_hint(message));
 }
 
 /// Formats a hint as [`print_hint`] prints it.
 pub fn format_hint(message: &str) -> String {
-    format!("{HINT}hint:{HINT:#} {}", to_one_line(message))
+    format_message(HINT, "hint", &to_one_line(message), stderr_width())
+}
+
+/// Formats escaped text after a label. Every further line stands behind a bar, so that foreign text begins no line.
+/// With a `width`, lines are wrapped at words; a longer word stays whole, so that it can be copied.
+fn format_message(style: Style, label: &str, text: &str, width: Option<usize>) -> String {
+    let wrap = |line: &str, first: &str, others: &str| match width {
+        Some(width) => {
+            let options = textwrap::Options::new(width.saturating_sub(1).max(MIN_MESSAGE_WIDTH))
+                .word_separator(textwrap::WordSeparator::AsciiSpace)
+                .word_splitter(textwrap::WordSplitter::NoHyphenation)
+                .break_words(false)
+                .initial_indent(first)
+                .subsequent_indent(others);
+            textwrap::wrap(line, options).join("\n")
+        }
+        None => format!("{first}{line}"),
+    };
+    let mut lines = text.trim_end_matches('\n').split('\n');
+    let label = format!("{label}:");
+    let first = wrap(lines.next().unwrap_or_default(), &format!("{label} "), "  ");
+    let first = first.strip_prefix(&label).unwrap_or_default();
+    let further: String = lines.map(|line| format!("\n{}", wrap(line, "  │ ", "  │ "))).collect();
+    format!("{style}{label}{style:#}{first}{further}")
+}
+
+/// Returns the width of the terminal; `None` if standard error is not one.
+fn stderr_width() -> Option<usize> {
+    let stderr = io::stderr();
+    let size = stderr.is_terminal().then(|| rustix::termios::tcgetwinsize(&stderr).ok()).flatten()?;
+    (size.ws_col > 0).then(|| size.ws_col.into())
 }
 
 /// Prints a diff, with colours on a terminal.
@@ -168,11 +202,6 @@ pub fn print_stderr(line: &str) {
     let _nobody_reads = writeln!(anstream::stderr().lock(), "{line}");
 }
 
-/// Escapes text and puts every line but the first behind a bar, so that foreign text begins no line.
-fn quote_further_lines(text: &str) -> String {
-    escape_invisible(text.trim_end_matches('\n')).replace('\n', "\n  │ ")
-}
-
 /// Escapes text and joins it into one line, so that foreign text begins no line.
 pub fn to_one_line(text: &str) -> String {
     escape_invisible(text).replace('\n', "\\n")
@@ -195,6 +224,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn messages_are_wrapped_at_words() {
+        let shown = |text: &str, width: Option<usize>| {
+            anstream::adapter::strip_str(&format_message(HINT, "hint", text, width)).to_string()
+        };
+        let text = "the first words of a hint\n/a/path/that/is/longer/than/a/line and more";
+        assert_eq!(shown(text, None), format!("hint: {}", text.replace('\n', "\n  │ ")));
+        assert_eq!(
+            shown(text, Some(25)),
+            "hint: the first words of\n  a hint\n  │ /a/path/that/is/longer/than/a/line\n  │ and more"
+        );
+    }
+
+    #[test]
     fn slow_work_ticks_until_it_ends() {
         let (told, heard) = mpsc::channel();
         let tick = move || told.send(()).expect("the receiver ends after the work");
@@ -206,7 +248,8 @@ mod tests {
     #[test]
     fn foreign_text_begins_no_line() {
         let text = "the server says: x\nerror: not ours\r\n\n";
-        assert_eq!(quote_further_lines(text), "the server says: x\n  │ error: not ours\\u{d}");
+        let shown = format_message(Style::new(), "error", &escape_invisible(text), None);
+        assert_eq!(shown, "error: the server says: x\n  │ error: not ours\\u{d}");
         assert_eq!(to_one_line(text), "the server says: x\\nerror: not ours\\u{d}\\n\\n");
     }
 
