@@ -82,10 +82,15 @@ pub(crate) fn prove_workload(machine: &TestMachine, workload: &Workload, tier: T
     }
 }
 
-/// Removes the warning about a weaker tier, which a terminal shows among the output.
+/// Removes the warning about a weaker tier, which a terminal shows among the output. Its further lines are indented.
 fn without_warning(output: &str) -> String {
-    let is_warning = |line: &&str| line.contains("commands are confined LESS than the policy says");
-    output.split_inclusive('\n').filter(|line| !is_warning(line)).collect()
+    let mut is_in_warning = false;
+    let is_output = |line: &&str| {
+        is_in_warning = line.contains("commands are confined LESS than the policy says")
+            || (is_in_warning && line.starts_with("  "));
+        !is_in_warning
+    };
+    output.split_inclusive('\n').filter(is_output).collect()
 }
 
 type ControlResult = Arc<OnceLock<Result<TrialResult, String>>>;
