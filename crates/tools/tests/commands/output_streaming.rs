@@ -167,8 +167,13 @@ pub(crate) fn concurrent_polls_split_the_output() {
     });
     // The first poll ends after five seconds, the second with the command. Together they have all of the output, and so
     // has the observer.
+    // On a busy machine, a poll may begin after the other one has reported the end.
+    let text = |polled: &ToolOutput| match polled.joined_text().contains("an ended one is forgotten") {
+        true => String::new(),
+        false => output_text(polled),
+    };
     assert_eq!(
-        output_text(&started) + &output_text(&first) + &output_text(&second),
+        output_text(&started) + &text(&first) + &text(&second),
         "1\n2\n3\n4\n5\n",
         "what was answered"
     );
