@@ -13,7 +13,7 @@ const WAIT_MS = 30_000;
 export interface Piece {
   stream: string;
   data: Uint8Array;
-  /** Data as text; invalid UTF-8 is replaced. */
+  /** Data as text; invalid UTF-8 is replaced. A character that two pieces share is in the text of the second. */
   text: string;
 }
 
@@ -35,6 +35,8 @@ export class Process implements AsyncIterable<Piece>, AsyncDisposable {
   #position = 0;
   /** The last read, which reported the end of the process. */
   #last: ProcessReadResult | undefined;
+  /** Decoders by stream: a character may begin in one piece and end in the next. */
+  readonly #decoders = new Map<string, TextDecoder>();
 
   /** @internal */
   constructor(link: Link, session: string, process: number) {
@@ -60,11 +62,11 @@ export class Process implements AsyncIterable<Piece>, AsyncDisposable {
       });
       this.#position = output.next;
       this.#note(output);
-      return output.pieces.map(piece);
+      return this.#decode(output);
     } catch (error) {
       // The server forgets a process after it reports the end. An aborted read may have received that report.
       if (!(error instanceof NoSuchProcess) || !this.#last) throw error;
-      return (this.#last as ProcessReadResult).pieces.map(piece);
+      return this.#decode(this.#last as ProcessReadResult);
     }
   }
 
@@ -116,6 +118,23 @@ export class Process implements AsyncIterable<Piece>, AsyncDisposable {
     if (!this.#last) await this.kill().catch(() => {});
   }
 
+  #decode(output: ProcessReadResult): Piece[] {
+    const pieces = output.pieces.map((chunk) => {
+      const data = bytes(chunk);
+      const decoder = this.#decoders.get(chunk.stream) ?? new TextDecoder("utf-8", { ignoreBOM: true });
+      this.#decoders.set(chunk.stream, decoder);
+      return { stream: chunk.stream, data, text: decoder.decode(data, { stream: true }) };
+    });
+    if (output.state === "running") return pieces;
+    for (const [stream, decoder] of this.#decoders) {
+      const rest = decoder.decode();
+      const last = pieces.findLast((each) => each.stream === stream);
+      if (last) last.text += rest;
+      else if (rest) pieces.push({ stream, data: Buffer.alloc(0), text: rest });
+    }
+    return pieces;
+  }
+
   #note(output: ProcessReadResult): void {
     if (output.state === "running") return;
     this.#last = output;
@@ -129,11 +148,6 @@ export class Process implements AsyncIterable<Piece>, AsyncDisposable {
   ): Promise<ServerRequests[M]["result"]> {
     return this.#link.request(method, { ...this.#ids, ...params }, options);
   }
-}
-
-function piece(chunk: ProcessReadResult["pieces"][number]): Piece {
-  const data = bytes(chunk);
-  return { stream: chunk.stream, data, text: chunk.text ?? data.toString("utf8") };
 }
 
 /** @internal Decodes data that the server sends as text if it is UTF-8, otherwise as base64. */

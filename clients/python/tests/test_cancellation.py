@@ -165,6 +165,20 @@ async def test_an_interrupt_drops_what_was_added(server: Server, world: World) -
         assert not (world.work / "should-not").exists()
 
 
+async def test_a_prompt_right_after_an_interrupt_begins_a_turn(server: Server, world: World) -> None:
+    async with server.client() as client:
+        script = world.script([call("exec_command", cmd="sleep 60")], [message("Second.")])
+        session = await client.start_session(cwd=world.work, model={"script": script})
+        prompting = asyncio.create_task(session.prompt("first"))
+        async for event in session.events():
+            if event.kind == "attempt":
+                break
+        await session.interrupt()
+        second = await session.prompt("second")
+        assert (second.ended, second.text) == ("done", "Second.")
+        assert (await prompting).ended == "interrupted"
+
+
 async def _until_turn(session: Any) -> Any:
     async for event in session.events():
         if event.kind == "turn":

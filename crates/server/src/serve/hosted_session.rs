@@ -131,7 +131,7 @@ impl HostedSession {
 
     pub(super) fn interrupt(&self) -> p::EmptyResult {
         if let Some(turn_runner) = &self.turn_runner {
-            turn_runner.handle.interrupt();
+            turn_runner.interrupt();
         }
         p::EmptyResult {}
     }

@@ -33,6 +33,8 @@ enum TurnPhase {
     Idle,
     /// A turn runs or is about to begin.
     Busy,
+    /// The turn was interrupted, and is about to end. A prompt begins the next one.
+    Stopping,
     /// The last turn runs, and no other begins.
     Closing,
     /// No turn runs, and none begins.
@@ -58,7 +60,16 @@ impl TurnRunner {
     }
 
     pub(super) fn is_busy(&self) -> bool {
-        matches!(*self.status.phase.lock(), TurnPhase::Busy | TurnPhase::Closing)
+        matches!(*self.status.phase.lock(), TurnPhase::Busy | TurnPhase::Stopping | TurnPhase::Closing)
+    }
+
+    /// Stops the turn.
+    pub(super) fn interrupt(&self) {
+        let mut phase = self.status.phase.lock();
+        if *phase == TurnPhase::Busy {
+            *phase = TurnPhase::Stopping;
+        }
+        self.handle.interrupt();
     }
 
     /// Stops the turn, prevents further turns, and waits for its end.
@@ -70,7 +81,7 @@ impl TurnRunner {
             let mut phase = self.status.phase.lock();
             *phase = match *phase {
                 TurnPhase::Idle | TurnPhase::Closed => TurnPhase::Closed,
-                TurnPhase::Busy | TurnPhase::Closing => TurnPhase::Closing,
+                TurnPhase::Busy | TurnPhase::Stopping | TurnPhase::Closing => TurnPhase::Closing,
             };
             if *phase == TurnPhase::Closed {
                 return;
@@ -90,7 +101,7 @@ impl TurnRunner {
         let answered = {
             let mut phase = self.status.phase.lock();
             match *phase {
-                TurnPhase::Idle => {}
+                TurnPhase::Idle | TurnPhase::Stopping => {}
                 TurnPhase::Closing | TurnPhase::Closed => return Err(closed()),
                 TurnPhase::Busy if !images.is_empty() => {
                     return Err(RpcErrorCode::Params
@@ -109,10 +120,13 @@ impl TurnRunner {
                 }
             }
             let (answer, answered) = oneshot::channel();
-            // From now on an interrupt means this turn, even before it begins. So it is announced first.
-            self.handle.announce_turn();
+            // From now on an interrupt means this turn, even before it begins. So it is announced first. While another
+            // turn is about to end, the driver announces it.
+            if *phase == TurnPhase::Idle {
+                self.handle.announce_turn();
+                *phase = TurnPhase::Busy;
+            }
             self.prompts.send(QueuedPrompt { text, images, answer: Some(answer) }).map_err(|_| closed())?;
-            *phase = TurnPhase::Busy;
             answered
         };
         answered
@@ -141,7 +155,7 @@ impl TurnDriver {
                     prompted.detail = self.drop_late_input();
                 }
                 // Before the answer: the client may send the next prompt as soon as it has the answer.
-                next = self.take_late_prompt();
+                next = self.take_next_prompt(&mut queued_prompts);
                 if let Some(answer) = answer {
                     // The client may have left; the journal has the result.
                     let _left = answer.send(prompted);
@@ -171,22 +185,31 @@ impl TurnDriver {
         (!dropped.is_empty()).then(|| format!("the model did not read: {}", dropped.join("; ")))
     }
 
-    /// Returns text that arrived just after the turn ended, as a new turn. Without such text the session
-    /// becomes idle or closed.
-    fn take_late_prompt(&mut self) -> Option<QueuedPrompt> {
+    /// Returns text that arrived just after the turn ended, or a prompt that came while it was stopping, as a new turn.
+    /// Without one the session becomes idle or closed.
+    fn take_next_prompt(
+        &mut self,
+        queued_prompts: &mut mpsc::UnboundedReceiver<QueuedPrompt>,
+    ) -> Option<QueuedPrompt> {
         let mut phase = self.status.phase.lock();
-        let late_input = match *phase {
-            TurnPhase::Idle | TurnPhase::Busy => self.session.take_late_input(),
+        let late = |text| QueuedPrompt { text, images: Vec::new(), answer: None };
+        let next = match *phase {
+            TurnPhase::Idle | TurnPhase::Busy | TurnPhase::Stopping => {
+                self.session.take_late_input().map(late).or_else(|| queued_prompts.try_recv().ok())
+            }
             TurnPhase::Closing | TurnPhase::Closed => None,
         };
-        match (&late_input, *phase) {
-            (Some(_), _) => self.session.handle().announce_turn(),
+        match (&next, *phase) {
+            (Some(_), _) => {
+                self.session.handle().announce_turn();
+                *phase = TurnPhase::Busy;
+            }
             (None, TurnPhase::Closing | TurnPhase::Closed) => *phase = TurnPhase::Closed,
-            (None, TurnPhase::Idle | TurnPhase::Busy) => *phase = TurnPhase::Idle,
+            (None, TurnPhase::Idle | TurnPhase::Busy | TurnPhase::Stopping) => *phase = TurnPhase::Idle,
         }
-        if late_input.is_none() {
+        if next.is_none() {
             self.status.turn_ended.notify_waiters();
         }
-        late_input.map(|text| QueuedPrompt { text, images: Vec::new(), answer: None })
+        next
     }
 }
