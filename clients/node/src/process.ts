@@ -130,7 +130,7 @@ export class Process implements AsyncIterable<Piece>, AsyncDisposable {
       const rest = decoder.decode();
       const last = pieces.findLast((each) => each.stream === stream);
       if (last) last.text += rest;
-      else if (rest) pieces.push({ stream, data: Buffer.alloc(0), text: rest });
+      else if (rest) pieces.push({ stream, data: new Uint8Array(), text: rest });
     }
     return pieces;
   }

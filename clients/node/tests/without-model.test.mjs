@@ -23,6 +23,16 @@ async function until(process, text) {
   return assert.fail(`it ended before it wrote ${text}: ${seen}`);
 }
 
+test("a character may begin in one piece of output and end in the next", async (t) => {
+  const here = world(t);
+  const client = await here.start();
+  const session = await client.session({ cwd: here.work });
+  const process = await session.startProcess("printf '\\360\\237'; sleep 0.3; printf '\\216\\211 done\\303'");
+  let text = "";
+  for await (const piece of process) text += piece.text;
+  assert.equal(text, "🎉 done\ufffd");
+});
+
 test("a process has a terminal", async (t) => {
   const { session } = await started(t);
   const script =

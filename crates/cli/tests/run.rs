@@ -609,7 +609,7 @@ fn a_session_is_replayed_from_where_it_began_and_what_differs_is_told() {
 
 #[test]
 fn a_replay_changes_nothing_outside_of_its_copy() {
-    let rule = "[[rule]]\npattern = [\"/usr/bin/mkdir\"]\ndecision = \"allow\"\nunsandboxed = true\n";
+    let rule = "[[rule]]\npattern = [\"/usr/bin/mkdir\"]\ndecision = \"allow\"\nunsandboxed = true\n\n[[rule]]\npattern = [\"echo\"]\ndecision = \"allow\"\n";
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let config = home.path().join(".config/toolgate");
     fs::create_dir_all(&config).unwrap();

@@ -207,9 +207,8 @@ impl RuleSet {
 
     /// Returns the rules that only restrict.
     #[must_use]
-    pub fn without_permissions(mut self) -> Self {
-        self.rules.retain(|rule| rule.decision != RuleDecision::Allow);
-        self
+    pub fn without_permissions(self) -> Self {
+        self.rules.into_iter().filter(|rule| rule.decision != RuleDecision::Allow).collect()
     }
 
     /// Returns these rules, with the ask- and forbid-rules for paths below `from` also applied below `to`.

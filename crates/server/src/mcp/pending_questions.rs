@@ -2,20 +2,37 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use runtime::{ApprovalQuestion, ReviewDecision};
 use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+
+/// The time in which an approval terminal finds a new server: it looks for them twice a second.
+const DISCOVERY_TIME: Duration = Duration::from_millis(1500);
 
 /// The pending questions, and the number of watching terminals.
-#[derive(Default)]
 pub(super) struct PendingQuestions {
+    created: Instant,
     open: Mutex<OpenQuestions>,
     /// Counts added and removed questions.
     changes: watch::Sender<u64>,
     watchers: watch::Sender<usize>,
     /// True once no question may be answered any more.
     withdrawn: watch::Sender<bool>,
+}
+
+impl Default for PendingQuestions {
+    fn default() -> Self {
+        Self {
+            created: Instant::now(),
+            open: Mutex::default(),
+            changes: watch::Sender::default(),
+            watchers: watch::Sender::default(),
+            withdrawn: watch::Sender::default(),
+        }
+    }
 }
 
 /// The questions by id, each with the sender of its answer.
@@ -83,6 +100,16 @@ impl PendingQuestions {
 
     pub(super) fn is_watched(&self) -> bool {
         *self.watchers.borrow() > 0
+    }
+
+    /// Resolves when a terminal is watching, or would be by now.
+    pub(super) async fn until_discovered(&self) {
+        let mut watchers = self.watchers.subscribe();
+        tokio::select! {
+            // Never fails: `self` owns the sender.
+            _ = watchers.wait_for(|count| *count > 0) => {}
+            () = tokio::time::sleep_until(self.created + DISCOVERY_TIME) => {}
+        }
     }
 
     /// Resolves when no terminal is watching.

@@ -72,7 +72,8 @@ impl RunningCalls {
                 },
                 None => NO_ANSWER,
             };
-            // A person at a terminal may still answer.
+            // A person at a terminal may still answer, also at one that is just finding this server.
+            self.pending_questions.until_discovered().await;
             self.pending_questions.until_unwatched().await;
             refuse_unanswered(unanswered)
         };
