@@ -159,6 +159,10 @@ fn check_scratch(scratch: &io::Result<Scratch>) -> CheckResult {
             return failed(UNCONFINED, text, Some(hints::SCRATCH_HINT.to_owned()));
         }
     };
+    if let Err(fault) = probe_write(scratch.base_directory()) {
+        let text = format!("`{}` cannot be written: {fault}", scratch.base_directory().display());
+        return failed(UNCONFINED, text, Some(hints::SCRATCH_HINT.to_owned()));
+    }
     let private = format!("{} holds the private /tmp of each session", scratch.base_directory().display());
     match scratch.foreign_base() {
         None => CheckResult::Good(private),

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, OperationFault> {
         let private = scratch.as_ref().ok();
         let private = private
             .map(|private| json!({ "path": private.base_directory(), "taken": private.foreign_base() }));
-        print_text(&report_json(full, &tiers, fix, &checks, &private).to_string())?;
+        print_text(&report_json((full, required), &tiers, fix, &checks, &private).to_string())?;
     } else {
         print_styled(&verdict(&tiers, fix, &checks, required))?;
         checks.iter().try_for_each(print_check)?;
@@ -168,18 +168,19 @@ fn print_check(check: &MachineCheck) -> Result<(), OperationFault> {
 }
 
 fn report_json(
-    full: bool,
+    (full, required): (bool, RequiredTier),
     tiers: &[MachineSupport],
     fix: Option<SetupFix>,
     checks: &[MachineCheck],
     private: &Option<Value>,
 ) -> Value {
+    let runs = tiers.iter().any(|probed| probed.outcome.is_ok() && probed.tier >= required.tier);
     let tiers: Vec<Value> = tiers.iter().map(tier_json).collect();
     let checks: Vec<Value> = checks.iter().map(check_json).collect();
     let fix = fix.map(|fix| fix.to_string());
     let can_start = !checks.iter().any(|check| check["failed"] == true);
     json!({
-        "full": full, "can_start": can_start, "tiers": tiers, "fix": fix, "checks": checks, "private": private,
+        "full": full, "require": required.tier.as_str(), "commands_run": runs, "can_start": can_start, "tiers": tiers, "fix": fix, "checks": checks, "private": private,
     })
 }
 
