@@ -74,3 +74,27 @@ async fn a_stated_host_needs_a_yes() {
     assert!(answer.joined_text().contains("mail.example:25"), "{}", answer.joined_text());
     assert!(!SENT.load(Ordering::Relaxed));
 }
+
+/// A tool that lets a second `Toolgate` run its command, which is then confined.
+struct Count(Toolgate);
+
+impl ToolHandler for Count {
+    type Args = ();
+    const NAME: &'static str = "count";
+    const ABOUT: &'static str = "Counts.";
+
+    async fn run(&self, (): &(), _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        Ok(self.0.call("shell_command", json!({ "command": "touch ran; echo 1 2 | wc -w" })).await)
+    }
+}
+
+#[tokio::test]
+async fn a_tool_runs_a_confined_command_in_a_second_toolgate() {
+    let directory = testkit::visible_tempdir();
+    let second = Toolgate::at(directory.path()).with_tools().build().unwrap();
+    let toolgate = Toolgate::at(directory.path()).with_tools().tool(Count(second)).build().unwrap();
+    let answer = toolgate.call("count", json!({})).await;
+    assert!(answer.joined_text().contains("Read-only file system"), "{}", answer.joined_text());
+    assert!(answer.joined_text().contains("\n2"), "{}", answer.joined_text());
+    assert!(!directory.path().join("ran").exists());
+}
