@@ -2,9 +2,11 @@
 //!
 //! A refusal by the sandbox may lead to another question and another attempt.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
 use policy::{
     ApprovalQuestion, ApprovalReason, Gate, NotAskedReason, Permit, ReviewDecision, ReviewOutcome, Verdict,
 };
@@ -188,7 +190,10 @@ impl ToolOrchestrator {
             let reasons: Vec<String> = question.reasons.iter().map(ToString::to_string).collect();
             observers.notify(call, &CallEvent::Asked { why: reasons.clone() });
             let is_retry = question.is_retry;
-            let decision = approver.ask(call, &question).await;
+            let asked = AssertUnwindSafe(approver.ask(call, &question)).catch_unwind().await;
+            let decision = asked.unwrap_or_else(|_| ReviewDecision::Unanswered {
+                why: "the program that asks the user crashed".to_owned(),
+            });
             observers.notify(call, &CallEvent::Decided { decision: decision.as_str() });
             if let ReviewDecision::ApprovedWithRule(rule) = &decision {
                 self.save_rule(rule.clone(), call_run.cx).await;

@@ -170,6 +170,14 @@ async fn an_unanswered_question_is_no_denial_by_the_user() {
 }
 
 #[tokio::test]
+async fn an_approver_that_panics_is_not_blamed_on_the_tool() {
+    let broken = ScriptedApprover::new(|_| panic!("a bug of the approver"));
+    let (text, error) = answer(&router().with_approver(broken), "rm -rf x").await;
+    assert_snapshot!(text, @"refused, because no person answered: the program that asks the user crashed (it needed a yes, because `rm -rf x` removes files without asking)");
+    assert_eq!(error, Some(ToolErrorKind::Denied));
+}
+
+#[tokio::test]
 async fn without_an_approver_a_question_is_refused() {
     let (text, error) = answer(&router(), "rm -rf x").await;
     assert_snapshot!(text, @"forbidden by policy: this needs approval: `rm -rf x` removes files without asking; no approver is available, so it was refused: try a way that needs no approval");
