@@ -5,7 +5,6 @@ mod commands;
 mod completion_candidates;
 mod edit_config;
 mod exit_status;
-mod note_editor;
 mod run_session;
 mod terminal_approver;
 mod terminal_elicitation;

@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use prompt::{NoteEditor, NoteLine, NoteOutcome};
 use runtime::{ApprovalQuestion, Approver, BoxFuture, CallId, ReviewDecision};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::termios::{self, OptionalActions, QueueSelector, Termios};
 use tokio::sync::oneshot;
 
-use crate::note_editor::{NoteEditor, NoteLine, NoteOutcome};
 use prompt::KeyDecoder;
 use session::approval::{
     ApprovalAnswer, ApprovalDialogue, DialogueOutcome, PromptScope, ScreenSize, render_question,
@@ -259,7 +259,7 @@ impl DialogueThread {
 
     /// Reads a note to the model. Returns the answer, or `None` if the user goes back to the question.
     fn read_note(&self, out: &mut impl Write) -> io::Result<Option<ApprovalAnswer>> {
-        let mut editor = NoteEditor::new();
+        let mut editor = NoteEditor::default();
         writeln!(out)?;
         // ends: when the note is sent or left, or the caller stops waiting
         loop {

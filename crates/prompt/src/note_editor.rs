@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use prompt::{KeyDecoder, LineEditKey, PromptCompleter, PromptEditor, PromptHistory};
+use crate::{KeyDecoder, LineEditKey, PromptCompleter, PromptEditor, PromptHistory};
 use unicode_width::UnicodeWidthStr;
 
 use terminal::escape_invisible;
@@ -17,7 +17,7 @@ const ESCAPE: u8 = 0x1b;
 
 /// The effect of some input.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum NoteOutcome {
+pub enum NoteOutcome {
     /// The line may have changed.
     Edited,
     /// The user has entered the note, which may be empty.
@@ -30,30 +30,33 @@ pub(crate) enum NoteOutcome {
 
 /// The line to show.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct NoteLine {
-    pub(crate) text: String,
+pub struct NoteLine {
+    /// The label, and the part of the note that is shown.
+    pub text: String,
     /// Columns between the cursor and the end of the text.
-    pub(crate) cursor_back: usize,
+    pub cursor_back: usize,
 }
 
 /// A note that is being typed.
-pub(crate) struct NoteEditor {
+pub struct NoteEditor {
     keyboard: KeyDecoder,
     editor: PromptEditor,
 }
 
-impl NoteEditor {
+impl Default for NoteEditor {
     /// Returns an editor without text, history and completion.
-    pub(crate) fn new() -> Self {
+    fn default() -> Self {
         let completer = PromptCompleter::new(&[], PathBuf::new());
         Self {
             keyboard: KeyDecoder::default(),
             editor: PromptEditor::new(PromptHistory::default(), completer),
         }
     }
+}
 
+impl NoteEditor {
     /// Handles the bytes of one read.
-    pub(crate) fn handle_input(&mut self, input: &[u8]) -> NoteOutcome {
+    pub fn handle_input(&mut self, input: &[u8]) -> NoteOutcome {
         if input.contains(&CONTROL_C) {
             return NoteOutcome::Stopped;
         }
@@ -99,7 +102,7 @@ impl NoteEditor {
 
     /// Returns the line for a screen of `width` columns, with the part of the note around the cursor. The cursor
     /// cannot move back over a line that the terminal wrapped.
-    pub(crate) fn line(&self, width: usize) -> NoteLine {
+    pub fn line(&self, width: usize) -> NoteLine {
         let room = width.saturating_sub(LABEL.width() + 2).max(MIN_SHOWN_COLUMNS);
         let (before, after) = self.editor.text().split_at(self.editor.cursor());
         let shown_before = fitting_letters(before.chars().rev(), room);
@@ -129,7 +132,7 @@ mod tests {
 
     /// Types `pieces`, each in a read of its own, and returns the last outcome that is more than an edit.
     fn typed(pieces: &[&str]) -> NoteOutcome {
-        let mut editor = NoteEditor::new();
+        let mut editor = NoteEditor::default();
         let outcomes = pieces.iter().map(|piece| editor.handle_input(piece.as_bytes()));
         outcomes.filter(|outcome| *outcome != NoteOutcome::Edited).last().unwrap_or(NoteOutcome::Edited)
     }
@@ -157,7 +160,7 @@ mod tests {
     #[test]
     fn the_line_shows_the_part_around_the_cursor() {
         let line = |keys: &str, width: usize| {
-            let mut editor = NoteEditor::new();
+            let mut editor = NoteEditor::default();
             editor.handle_input(keys.as_bytes());
             let NoteLine { text, cursor_back } = editor.line(width);
             assert!(text.width() < width, "{text}");
