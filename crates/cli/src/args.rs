@@ -10,10 +10,10 @@ mod prune;
 mod run;
 mod serve;
 
-use config::ConfinementTier;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use config::ConfinementTier;
 use runtime::wire::Dialect;
 
 pub(crate) use self::acp::AcpArgs;

@@ -67,21 +67,23 @@ pub enum RegistryFault {
     },
 }
 
-/// Returns true if the arguments of the tool are a JSON object.
-fn takes_object<H: ToolHandler>() -> bool {
-    let types = <H::Args as tool::Args>::schema().types;
-    types.is_empty() || types == [tool::JsonType::Object]
+/// Fails if the arguments of the tool are no JSON object.
+fn check_takes_object(tool: Arc<dyn AnyTool>) -> Result<Arc<dyn AnyTool>, RegistryFault> {
+    match tool.spec() {
+        ToolSpec::Function(spec) if !matches!(spec.parameters.types[..], [] | [tool::JsonType::Object]) => {
+            Err(RegistryFault::NotAnObject(spec.name.clone()))
+        }
+        _ => Ok(tool),
+    }
 }
 
 impl ToolRegistryBuilder {
     /// Adds a built-in tool.
     #[must_use]
     pub fn tool<H: ToolHandler>(mut self, handler: H) -> Self {
-        let name = || H::NAME.to_owned();
-        let erased =
-            tool::erase(handler).map_err(|fault| RegistryFault::NotStrict { name: name(), fault }).and_then(
-                |tool| if takes_object::<H>() { Ok(tool) } else { Err(RegistryFault::NotAnObject(name())) },
-            );
+        let erased = tool::erase(handler)
+            .map_err(|fault| RegistryFault::NotStrict { name: H::NAME.to_owned(), fault })
+            .and_then(check_takes_object);
         self.built_in.push(erased);
         self
     }

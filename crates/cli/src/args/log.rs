@@ -63,8 +63,8 @@ pub(crate) enum LogCommand {
 ///
 /// Each line of a session has a hash over itself and the line before. This command recomputes all
 /// hashes and prints the last one, which stands for the whole session. Changed lines are always found.
-/// To find removed lines too, keep that hash elsewhere and give it with --hash. An incomplete last line is reported, but is not an error: the program or the machine
-/// died.
+/// To find removed lines too, keep that hash elsewhere and give it with --hash. An incomplete last
+/// line is reported, but is not an error: the program or the machine died.
 ///
 /// Exit status: 0 all sessions are intact; 1 a session was modified or cannot be read; 2 the
 /// session does not exist.

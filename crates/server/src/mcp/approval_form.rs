@@ -349,7 +349,6 @@ mod tests {
 
           runs      dangerous (removes files without asking) rm -rf build
         ");
-
         assert!(!message.contains("payload"));
         assert_eq!(schema["properties"]["answer"]["enum"], json!(["no", "no, and the model should wait"]));
         for yes in [

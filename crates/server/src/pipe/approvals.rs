@@ -9,9 +9,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use session::approval::{approval_choices, command_classes, confinement_summary};
 
-/// The denial note after the end of the input.
+/// The reason why no person answered, after the end of the input.
 pub(super) const INPUT_ENDED: &str = "the input of the pipe has ended";
-/// The denial note when so many calls wait that no input line is read.
+/// The reason why no person answered, when so many calls wait that no input line is read.
 pub(super) const NO_ROOM: &str =
     "no answer can come: too many calls wait, and no line is read before this one is done";
 
