@@ -25,7 +25,8 @@ mod update;
 
 pub use diff::diff;
 pub use disk::{
-    AccessCheck, CommitMilestone, DiskTree, FileAccess, RecoveredCommit, RecoveryOutcome, recover,
+    AccessCheck, CommitMilestone, DirectoryMode, DiskTree, EntryChange, EntryCommit, FileAccess, ModeChange,
+    NewEntry, RecoveredCommit, RecoveryOutcome, recover,
 };
 pub use edit::{EditAction, FileEdit, Hunk, HunkLine, ParsedPatch, UpdateTarget};
 #[cfg(feature = "ablation")]

@@ -6,12 +6,15 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
-use super::commit_plan::CommitPlan;
+use super::commit_plan::{CommitPlan, PlannedStep};
 use super::commit_record::{CommitPhase, CommitRecord, RecordStore};
-use super::file_move::MoveError;
+use super::copy_entry::EntryCopier;
+use super::directory_mode::ModeSide;
+use super::entry_change::{EntryChange, shown};
+use super::file_move::{KeptName, MoveError};
 use super::resolve::{changed_refusal, io_refusal, refuse_path};
 use super::syscalls::{self, InodeId, SymlinkPolicy};
-use super::{CommitMilestone, DiskTree, recover, stage};
+use super::{CommitMilestone, DiskTree, stage};
 use crate::file_tree::{CommitStep, FileRefusal};
 
 impl DiskTree {
@@ -33,22 +36,28 @@ impl DiskTree {
         progress: &mut dyn FnMut(CommitMilestone<'_>),
     ) -> Result<(), FileRefusal> {
         let Some(first) = steps.first() else { return Ok(()) };
-        let unusable = |error: std::io::Error| {
-            refuse_path(&first.path, format!("nothing can be changed without a record of it: {error}"))
-        };
-        let records = RecordStore::open(records).map_err(unusable)?;
-        recover::recover_all(&records).map_err(unusable)?;
-        let mut plan = CommitPlan::build(self, steps, &records)?;
-        if plan.steps.is_empty() {
+        let records = self.open_records(&first.path, records)?;
+        let plan = CommitPlan::build(self, steps, &records)?;
+        self.run_commit(plan, &records, progress)
+    }
+
+    /// Carries out `plan`, or rolls it back.
+    pub(super) fn run_commit(
+        &self,
+        mut plan: CommitPlan<'_>,
+        records: &RecordStore,
+        progress: &mut dyn FnMut(CommitMilestone<'_>),
+    ) -> Result<(), FileRefusal> {
+        if plan.steps.is_empty() && plan.record.modes.is_empty() {
             return Ok(());
         }
-        match self.execute_plan(&mut plan, &records, progress) {
+        match self.execute_plan(&mut plan, records, progress) {
             Ok(()) => {
-                finish_commit(&plan.record, &plan.dirs, &records);
-                tracing::debug!(files = steps.len(), "committed all files");
+                finish_commit(&plan.record, &plan.dirs, records);
+                tracing::debug!(files = plan.steps.len(), "committed all files");
                 Ok(())
             }
-            Err(refusal) => Err(refusal_after_rollback(&mut plan, &records, refusal)),
+            Err(refusal) => Err(refusal_after_rollback(&mut plan, records, refusal)),
         }
     }
 
@@ -63,7 +72,7 @@ impl DiskTree {
         create_missing_dirs(plan)?;
         self.stage(plan, progress)?;
         // A single rename is atomic. Then the record is only for a killed process, not for a power cut.
-        let at_once = plan.steps.len() == 1;
+        let at_once = plan.steps.len() == 1 && plan.record.modes.is_empty();
         if !at_once {
             // The names of the new files must be on disk before the record says that they are.
             sync_plan_dirs(plan)?;
@@ -78,8 +87,15 @@ impl DiskTree {
         for (file_move, step) in plan.record.moves.iter().zip(&plan.steps) {
             file_move
                 .move_forward(planned_dir(plan, file_move.folder)?)
-                .map_err(|error| move_refusal(&step.path, error))?;
-            progress(CommitMilestone::Placed(step));
+                .map_err(|error| move_refusal(&step.path(), error))?;
+            if let PlannedStep::File(step) = step {
+                progress(CommitMilestone::Placed(step));
+            }
+        }
+        for mode in &plan.record.modes {
+            let path = mode.leaf.to_path_buf();
+            mode.set(planned_dir(plan, mode.folder)?, ModeSide::New)
+                .map_err(|errno| io_refusal(&shown(&path), "changed", errno))?;
         }
         // New files must be durable before old ones are removed. A single name has one or the other in any case.
         if at_once { Ok(()) } else { sync_plan_dirs(plan) }
@@ -91,13 +107,16 @@ impl DiskTree {
         plan: &mut CommitPlan<'_>,
         progress: &mut dyn FnMut(CommitMilestone<'_>),
     ) -> Result<(), FileRefusal> {
-        let puts: Vec<usize> = (0..plan.steps.len()).filter(|&at| plan.record.moves[at].puts).collect();
+        self.stage_entries(plan)?;
+        let files = plan.steps.iter().enumerate().filter_map(|(at, step)| match step {
+            PlannedStep::File(step) => Some((at, *step, step.new_file.as_ref()?)),
+            PlannedStep::Entry(_) => None,
+        });
+        let puts: Vec<_> = files.collect();
         for batch in puts.chunks(stage::MAX_OPEN_FILES) {
             let mut files = Vec::with_capacity(batch.len());
-            for &at in batch {
-                let step = plan.steps[at];
-                let Some(new_file) = &step.new_file else { continue };
-                let attribute_source = self.open_attribute_source(plan, at)?;
+            for &(at, step, new_file) in batch {
+                let attribute_source = self.open_attribute_source(plan, at, step)?;
                 let file_move = &plan.record.moves[at];
                 let attribute_source = attribute_source.as_ref().map(OwnedFd::as_fd);
                 let file = stage::stage_file(
@@ -112,18 +131,35 @@ impl DiskTree {
                 plan.record.moves[at].staged = Some(status.inode_id());
                 files.push(file);
             }
-            let path = |at: usize| plan.steps[batch[at]].path.as_str();
+            let path = |at: usize| batch[at].1.path.as_str();
             stage::sync_all(&files, syscalls::sync_file)
                 .map_err(|(at, errno)| io_refusal(path(at), "written", errno))?;
-            batch.iter().for_each(|&at| progress(CommitMilestone::Written(plan.steps[at])));
+            batch.iter().for_each(|&(_, step, _)| progress(CommitMilestone::Written(step)));
         }
         Ok(())
+    }
+
+    /// Writes every new entry next to its destination and syncs it.
+    #[expect(clippy::unused_self, reason = "a step of `stage`, beside the one for files")]
+    fn stage_entries(&self, plan: &mut CommitPlan<'_>) -> Result<(), FileRefusal> {
+        let mut copier = EntryCopier::default();
+        for at in 0..plan.steps.len() {
+            let PlannedStep::Entry(EntryChange { path, new: Some(new), .. }) = plan.steps[at] else {
+                continue;
+            };
+            let file_move = &plan.record.moves[at];
+            let dir = planned_dir(plan, file_move.folder)?;
+            let staged = copier.stage(dir, Path::new(&file_move.temp), new);
+            let staged = staged.map_err(|errno| io_refusal(&shown(path), "written", errno))?;
+            plan.record.moves[at].staged = Some(staged);
+        }
+        copier.sync().map_err(|errno| io_refusal("", "written", errno))
     }
 }
 
 fn record_refusal(plan: &CommitPlan<'_>, error: &std::io::Error) -> FileRefusal {
-    let path = plan.steps.first().map_or("", |step| step.path.as_str());
-    refuse_path(path, format!("nothing can be changed without a record of it: {error}"))
+    let path = plan.steps.first().map(PlannedStep::path).unwrap_or_default();
+    refuse_path(&path, format!("nothing can be changed without a record of it: {error}"))
 }
 
 fn planned_dir<'p>(plan: &'p CommitPlan<'_>, folder: usize) -> Result<BorrowedFd<'p>, FileRefusal> {
@@ -197,15 +233,29 @@ pub(super) fn finish_commit(record: &CommitRecord, dirs: &[Option<OwnedFd>], rec
         // If this fails or is lost, recovery still recognises the swept commit as done.
         let _ = records.mark_done(&record.id);
     }
-    remove_all_leftovers(record, dirs) && records.remove(&record.id).is_ok()
+    let keep_in = match record.keep_in.as_ref().map(|path| open_kept_dir(&path.to_path_buf())) {
+        Some(Ok(dir)) => Some(dir),
+        // What it would hold is forgotten.
+        Some(Err(Errno::NOENT)) | None => None,
+        Some(Err(_)) => return false,
+    };
+    let kept = remove_all_leftovers(record, dirs, keep_in.as_ref());
+    kept && keep_in.is_none_or(|dir| syscalls::sync_dir(dir.as_fd()).is_ok())
+        && records.remove(&record.id).is_ok()
 }
 
-/// Removes the leftovers of every move, even after a failure. Returns true if all succeeded.
-fn remove_all_leftovers(record: &CommitRecord, dirs: &[Option<OwnedFd>]) -> bool {
+fn open_kept_dir(path: &Path) -> Result<OwnedFd, Errno> {
+    syscalls::open_dir(rustix::fs::CWD, path, SymlinkPolicy::Refuse)
+}
+
+/// Removes the leftovers of every move, even after a failure, or moves them to `keep_in`. Returns true if all
+/// succeeded.
+fn remove_all_leftovers(record: &CommitRecord, dirs: &[Option<OwnedFd>], keep_in: Option<&OwnedFd>) -> bool {
     let mut all = true;
-    for file_move in &record.moves {
+    for (index, file_move) in record.moves.iter().enumerate() {
         let Some(dir) = &dirs[file_move.folder] else { continue };
-        all &= file_move.remove_leftovers(dir.as_fd()).is_ok();
+        let keep = keep_in.map(|dir| KeptName { dir: dir.as_fd(), index });
+        all &= file_move.remove_leftovers(dir.as_fd(), keep).is_ok();
     }
     all
 }
@@ -233,6 +283,10 @@ pub(super) fn roll_back(record: &mut CommitRecord, dirs: &[Option<OwnedFd>], rec
     }
     let fd = |folder: usize| dirs.get(folder).and_then(Option::as_ref);
     let mut all = true;
+    for mode in &record.modes {
+        let Some(dir) = fd(mode.folder) else { continue };
+        all &= mode.set(dir.as_fd(), ModeSide::Old).is_ok();
+    }
     for file_move in record.moves.iter().rev() {
         let Some(dir) = fd(file_move.folder) else { continue };
         all &= file_move.move_back(dir.as_fd()).is_ok();
@@ -240,7 +294,7 @@ pub(super) fn roll_back(record: &mut CommitRecord, dirs: &[Option<OwnedFd>], rec
     if !all {
         return false;
     }
-    all &= remove_all_leftovers(record, dirs);
+    all &= remove_all_leftovers(record, dirs, None);
     for (at, folder) in record.folders.iter().enumerate().rev() {
         let Some(parent) = folder.made_in.and_then(fd) else { continue };
         let path = folder.path.to_path_buf();

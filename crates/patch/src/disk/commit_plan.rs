@@ -1,5 +1,6 @@
 //! Resolves and checks the steps of a commit before anything is written, and turns them into moves.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use rustix::io::Errno;
 use super::commit_record::{
     CommitRecord, FileFingerprint, RecordStore, RecordedDir, RecordedMove, RecordedPath,
 };
+use super::entry_change::EntryChange;
 use super::resolve::{OpenDir, ResolvedName, changed_refusal, io_refusal, refuse_path};
 use super::syscalls::{self, FileStatus, InodeId};
 use super::{DiskTree, FileAccess, HardLinkPolicy};
@@ -25,12 +27,38 @@ pub(super) struct CommitPlan<'a> {
     /// The open directories, by their index in the record; `None` until a missing one is created.
     pub(super) dirs: Vec<Option<OwnedFd>>,
     /// The steps, by the indices of their moves.
-    pub(super) steps: Vec<&'a CommitStep>,
+    pub(super) steps: Vec<PlannedStep<'a>>,
+}
+
+/// One step of a commit.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum PlannedStep<'a> {
+    /// A file of a patch.
+    File(&'a CommitStep),
+    /// An entry of any kind.
+    Entry(&'a EntryChange),
+}
+
+impl PlannedStep<'_> {
+    /// Returns the path as sentences show it.
+    pub(super) fn path(&self) -> Cow<'_, str> {
+        match self {
+            Self::File(step) => Cow::Borrowed(&step.path),
+            Self::Entry(change) => change.path.to_string_lossy(),
+        }
+    }
+
+    fn puts(&self) -> bool {
+        match self {
+            Self::File(step) => step.new_file.is_some(),
+            Self::Entry(change) => change.new.is_some(),
+        }
+    }
 }
 
 /// The directories, names and files of the steps so far.
 #[derive(Default)]
-struct PlannedNames {
+pub(super) struct PlannedNames {
     existing_dirs: HashMap<InodeId, usize>,
     created_dirs: HashMap<PathBuf, usize>,
     names: HashSet<(usize, PathBuf)>,
@@ -43,7 +71,7 @@ impl<'a> CommitPlan<'a> {
         steps: &'a [CommitStep],
         records: &RecordStore,
     ) -> Result<Self, FileRefusal> {
-        let mut plan = Self { record: CommitRecord::new(disk.root()), dirs: Vec::new(), steps: Vec::new() };
+        let mut plan = Self::empty(CommitRecord::new(disk.root()));
         let mut planned = PlannedNames::default();
         for step in steps {
             let (resolved, status) = disk.resolve_step(step)?;
@@ -55,22 +83,28 @@ impl<'a> CommitPlan<'a> {
             if step.found_version.is_none() && step.new_file.is_none() {
                 continue;
             }
-            plan.add(step, resolved, status, &mut planned)?;
+            plan.add(PlannedStep::File(step), resolved, status, &mut planned)?;
         }
         Ok(plan)
     }
 
-    fn add(
+    pub(super) fn empty(record: CommitRecord) -> Self {
+        Self { record, dirs: Vec::new(), steps: Vec::new() }
+    }
+
+    pub(super) fn add(
         &mut self,
-        step: &'a CommitStep,
+        step: PlannedStep<'a>,
         resolved: ResolvedName,
         status: Option<FileStatus>,
         planned: &mut PlannedNames,
     ) -> Result<(), FileRefusal> {
-        let changed_twice =
-            || refuse_path(&step.path, format!("`{}` is changed twice; change each file once", step.path));
+        let changed_twice = || {
+            let path = step.path();
+            refuse_path(&path, format!("`{path}` is changed twice; change each file once"))
+        };
         if let Some(status) = status
-            && status.hard_links == 1
+            && (status.hard_links == 1 || status.kind == FileType::Directory)
             && !planned.files.insert(status.inode_id())
         {
             return Err(changed_twice());
@@ -83,7 +117,8 @@ impl<'a> CommitPlan<'a> {
             folder,
             leaf: RecordedPath::from_path(&resolved.leaf),
             temp: self.record.temp_name(self.record.moves.len()),
-            puts: step.new_file.is_some(),
+            puts: step.puts(),
+            any_kind: matches!(step, PlannedStep::Entry(_)),
             staged: None,
             found: status.map(|seen| FileFingerprint::from_status(&seen)),
         });
@@ -92,7 +127,7 @@ impl<'a> CommitPlan<'a> {
     }
 
     /// Returns the index of the name's directory. Missing directories are added to the record.
-    fn dir_index(
+    pub(super) fn dir_index(
         &mut self,
         dir: OpenDir,
         missing: &[std::ffi::OsString],
@@ -125,12 +160,19 @@ impl<'a> CommitPlan<'a> {
         for (file_move, step) in self.record.moves.iter().zip(&self.steps) {
             let Some(dir) = self.dirs.get(file_move.folder).and_then(Option::as_ref) else { continue };
             let status = syscalls::status_of_name(dir.as_fd(), &file_move.leaf.to_path_buf());
-            let status = status.map_err(|errno| io_refusal(&step.path, "looked at", errno))?;
+            let status = status.map_err(|errno| io_refusal(&step.path(), "looked at", errno))?;
+            let version = status.map(|seen| seen.version);
             let same = status.map(|seen| FileFingerprint::from_status(&seen)) == file_move.found;
-            // A deleted symlink has its own stamp, but the step has the stamp of its target.
-            let is_file = status.is_some_and(|seen| seen.kind == FileType::RegularFile);
-            if !same || (is_file && status.map(|seen| seen.version) != step.found_version) {
-                return Err(changed_refusal(&step.path));
+            let same_version = match step {
+                // A deleted symlink has its own stamp, but the step has the stamp of its target.
+                PlannedStep::File(step) => {
+                    let is_file = status.is_some_and(|seen| seen.kind == FileType::RegularFile);
+                    !is_file || version == step.found_version
+                }
+                PlannedStep::Entry(change) => version == change.found,
+            };
+            if !same || !same_version {
+                return Err(changed_refusal(&step.path()));
             }
         }
         Ok(())
@@ -215,8 +257,9 @@ impl DiskTree {
         &self,
         plan: &CommitPlan<'_>,
         at: usize,
+        step: &CommitStep,
     ) -> Result<Option<OwnedFd>, FileRefusal> {
-        let (file_move, step) = (&plan.record.moves[at], plan.steps[at]);
+        let file_move = &plan.record.moves[at];
         let path = step.path.as_str();
         match step.new_file.as_ref().and_then(|put| put.attributes_from.as_deref()) {
             Some(source) if source != path => {

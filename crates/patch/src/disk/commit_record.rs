@@ -38,6 +38,22 @@ pub(super) struct CommitRecord {
     root: RecordedPath,
     pub(super) folders: Vec<RecordedDir>,
     pub(super) moves: Vec<RecordedMove>,
+    /// The directories whose permissions change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) modes: Vec<RecordedMode>,
+    /// The directory that receives what is replaced, by the index of its move.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) keep_in: Option<RecordedPath>,
+}
+
+/// A directory whose permissions change.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct RecordedMode {
+    pub(super) folder: usize,
+    pub(super) leaf: RecordedPath,
+    pub(super) id: InodeId,
+    pub(super) old: u32,
+    pub(super) new: u32,
 }
 
 /// The progress of a commit.
@@ -73,6 +89,9 @@ pub(super) struct RecordedMove {
     pub(super) temp: String,
     /// True if a file is there afterwards.
     pub(super) puts: bool,
+    /// True if it may be a directory, a link or a FIFO.
+    #[serde(default)]
+    pub(super) any_kind: bool,
     /// The new file, once it is written.
     pub(super) staged: Option<InodeId>,
     /// The old file.
@@ -132,6 +151,8 @@ impl CommitRecord {
             root: RecordedPath::from_path(root),
             folders,
             moves,
+            modes: Vec::new(),
+            keep_in: None,
         }
     }
 
@@ -156,10 +177,14 @@ impl CommitRecord {
                 && file_move.leaf.is_one_name()
                 && file_move.temp == self.temp_name(at)
         });
+        let modes_valid =
+            self.modes.iter().all(|one| one.folder < self.folders.len() && one.leaf.is_one_name());
+        let keeps_valid = self.keep_in.as_ref().is_none_or(|path| path.to_path_buf().is_absolute());
         let ids_known = self.phase == CommitPhase::Staging
             || (self.folders.iter().all(|folder| folder.id.is_some())
                 && self.moves.iter().all(|one| one.staged.is_some() == one.puts));
-        (!folders_valid || !moves_valid || !ids_known).then_some("its parts do not fit together")
+        let is_valid = folders_valid && moves_valid && modes_valid && keeps_valid && ids_known;
+        (!is_valid).then_some("its parts do not fit together")
     }
 }
 

@@ -7,6 +7,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::commit_record::{FileFingerprint, RecordedMove};
+use super::remove_tree;
 use super::syscalls::{self, FileStatus, InodeId};
 
 /// The reason why a move failed.
@@ -23,6 +24,19 @@ impl From<Errno> for MoveError {
             Errno::NOENT | Errno::EXIST => Self::Changed,
             other => Self::Errno(other),
         }
+    }
+}
+
+/// The name under which a replaced file is kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KeptName<'a> {
+    pub(super) dir: BorrowedFd<'a>,
+    pub(super) index: usize,
+}
+
+impl KeptName<'_> {
+    fn name(&self) -> PathBuf {
+        PathBuf::from(self.index.to_string())
     }
 }
 
@@ -135,11 +149,21 @@ impl RecordedMove {
         Ok(state)
     }
 
-    /// Removes leftovers under the names that only this commit uses, and only files that it put there.
-    pub(super) fn remove_leftovers(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
+    /// Removes leftovers under the names that only this commit uses, and only files that it put there. The replaced
+    /// file is moved to `keep` instead, if that is given.
+    pub(super) fn remove_leftovers(
+        &self,
+        dir: BorrowedFd<'_>,
+        keep: Option<KeptName<'_>>,
+    ) -> Result<(), MoveError> {
         for name in [self.temp_path(), &self.spare_path()] {
-            if syscalls::status_of_name(dir, name)?.is_some_and(|seen| self.belongs_to_commit(&seen)) {
-                syscalls::remove_name(dir, name)?;
+            let Some(status) = syscalls::status_of_name(dir, name)? else { continue };
+            match keep {
+                _ if !self.belongs_to_commit(&status) => {}
+                Some(keep) if !self.is_staged(Some(status)) => {
+                    remove_tree::keep_entry(dir, name, keep.dir, &keep.name())?;
+                }
+                Some(_) | None => remove_tree::remove_entry(dir, name)?,
             }
         }
         Ok(())
@@ -148,7 +172,8 @@ impl RecordedMove {
     fn belongs_to_commit(&self, status: &FileStatus) -> bool {
         let own_ids: [Option<InodeId>; 2] = [self.staged, self.found.map(|found| found.id)];
         // Before the commit point the inode is unknown. Then the unguessable name must be proof enough.
-        let unrecorded = self.puts && self.staged.is_none() && status.kind == FileType::RegularFile;
+        let is_usual_kind = self.any_kind || status.kind == FileType::RegularFile;
+        let unrecorded = self.puts && self.staged.is_none() && is_usual_kind;
         own_ids.contains(&Some(status.inode_id())) || unrecorded
     }
 

@@ -9,13 +9,18 @@ use std::sync::Arc;
 mod commit;
 mod commit_plan;
 mod commit_record;
+mod copy_entry;
+mod directory_mode;
+mod entry_change;
 mod file_move;
 mod path_syntax;
 mod recover;
+mod remove_tree;
 mod resolve;
 mod stage;
 mod syscalls;
 
+pub use entry_change::{DirectoryMode, EntryChange, EntryCommit, ModeChange, NewEntry};
 pub use recover::{RecoveredCommit, RecoveryOutcome, recover};
 
 use crate::file_tree::CommitStep;

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 
 use super::commit::{finish_commit, roll_back, sync_dirs};
 use super::commit_record::{CommitPhase, CommitRecord, LeftoverRecord, RecordStore};
+use super::directory_mode::ModeSide;
 use super::file_move::MoveState;
 use super::syscalls::{self, SymlinkPolicy};
 
@@ -99,6 +100,11 @@ fn roll_forward(record: &CommitRecord, dirs: &[Option<OwnedFd>]) -> Result<bool,
         if file_move.move_forward(dir.as_fd()).is_err() {
             return Ok(false);
         }
+    }
+    for mode in &record.modes {
+        let Some(dir) = dirs[mode.folder].as_ref() else { continue };
+        mode.set(dir.as_fd(), ModeSide::New)
+            .map_err(|errno| format!("a directory cannot be changed: {errno}"))?;
     }
     sync_dirs(dirs).map_err(|(_, errno)| format!("a directory cannot be written: {errno}"))?;
     Ok(true)

@@ -53,7 +53,7 @@ impl ResolvedName {
 }
 
 impl OpenDir {
-    fn from_fd(path: &str, fd: OwnedFd) -> Result<Self, FileRefusal> {
+    pub(super) fn from_fd(path: &str, fd: OwnedFd) -> Result<Self, FileRefusal> {
         let named = syscalls::real_path(fd.as_fd());
         let real_path = named.map_err(|_| {
             refuse_path(

@@ -39,6 +39,9 @@ const ACL_ATTRIBUTE: &[u8] = b"system.posix_acl_access";
 /// Attributes that vouch for the old content and must not be copied.
 const TIED_TO_CONTENT: [&[u8]; 3] = [b"security.capability", b"security.ima", b"security.evm"];
 
+/// Attributes with which an overlay marks its own files.
+const OVERLAY: [&[u8]; 2] = [b"user.overlay.", b"trusted.overlay."];
+
 /// Writes the file `temp`, which must not exist.
 ///
 /// A file without a model gets the mode that the umask and the directory give it.
@@ -63,7 +66,11 @@ pub(super) fn stage_file(
 }
 
 /// Gives `file` the owner, mode and extended attributes of `source`.
-fn copy_metadata(file: BorrowedFd<'_>, source: BorrowedFd<'_>, executable: Option<bool>) -> Result<()> {
+pub(super) fn copy_metadata(
+    file: BorrowedFd<'_>,
+    source: BorrowedFd<'_>,
+    executable: Option<bool>,
+) -> Result<()> {
     let (own, model) = (syscalls::status_of_fd(file)?, syscalls::status_of_fd(source)?);
     let mut mode = copy_owner(file, &own, &model)?.difference(SET_ID_BITS);
     match executable {
@@ -75,6 +82,14 @@ fn copy_metadata(file: BorrowedFd<'_>, source: BorrowedFd<'_>, executable: Optio
     copy_attributes(file, source)?;
     // After the access control list, which holds a copy of the mode: setting the mode keeps the two consistent.
     rustix::fs::fchmod(file, mode)
+}
+
+/// Gives the directory `made` the owner, mode and extended attributes of `source`.
+pub(super) fn copy_directory_metadata(made: BorrowedFd<'_>, source: BorrowedFd<'_>) -> Result<()> {
+    let (own, model) = (syscalls::status_of_fd(made)?, syscalls::status_of_fd(source)?);
+    let mode = copy_owner(made, &own, &model)?.difference(Mode::SUID);
+    copy_attributes(made, source)?;
+    rustix::fs::fchmod(made, mode)
 }
 
 /// Changes owner and group of `file` to those of `model` as far as this user may. Returns the appropriate mode.
@@ -106,7 +121,9 @@ fn copy_attributes(file: BorrowedFd<'_>, source: BorrowedFd<'_>) -> Result<()> {
         other => other?,
     };
     let names = || names.split(|&byte| byte == 0).filter(|name| !name.is_empty());
-    for name in names().filter(|name| !TIED_TO_CONTENT.contains(name)) {
+    let is_copied =
+        |name: &&[u8]| !TIED_TO_CONTENT.contains(name) && !OVERLAY.iter().any(|own| name.starts_with(own));
+    for name in names().filter(is_copied) {
         let value = match read_growing(|buffer| rustix::fs::fgetxattr(source, name, buffer)) {
             // It was removed meanwhile, or this user may not read it.
             Err(NO_SUCH | Errno::PERM | Errno::ACCESS | Errno::NOTSUP) => continue,

@@ -32,6 +32,9 @@ pub(crate) fn run_all() {
         ("few files, no exchange", ChildJob::Few, EXCHANGE),
         ("few files, no exchange and no exclusive rename", ChildJob::Few, EXCHANGE | NOREPLACE),
         ("many files", ChildJob::Many, 0),
+        ("entries of all kinds", ChildJob::Entries, 0),
+        ("entries of all kinds, no exchange", ChildJob::Entries, EXCHANGE),
+        ("many entries of all kinds", ChildJob::ManyEntries, 0),
     ] {
         let since = Instant::now();
         let sides = sides(&ground, job);
@@ -43,18 +46,28 @@ pub(crate) fn run_all() {
             since.elapsed()
         );
     }
-    let since = Instant::now();
-    let points = killed_again(&ground, &sides(&ground, ChildJob::Few));
-    println!("recovery: killed at {points} calls; {:.1?}", since.elapsed());
-    let since = Instant::now();
-    let (old, new) = killed_undoing(&ground, &sides(&ground, ChildJob::Few));
-    assert!(old > 0 && new > 0, "{old} old, {new} new");
-    println!("undo: killed at {} calls: {old} all old, {new} all new; {:.1?}", old + new, since.elapsed());
-    for errno in [EIO, ENOSPC, EINVAL] {
+    for job in [ChildJob::Few, ChildJob::Entries] {
         let since = Instant::now();
-        let (old, new) = failed(&ground, errno, &sides(&ground, ChildJob::Few));
-        let error = std::io::Error::from_raw_os_error(errno);
-        println!("{error}: {} calls fail: {old} refused, {new} done; {:.1?}", old + new, since.elapsed());
+        let points = killed_again(&ground, job, &sides(&ground, job));
+        println!("recovery of {job:?}: killed at {points} calls; {:.1?}", since.elapsed());
+        let since = Instant::now();
+        let (old, new) = killed_undoing(&ground, job, &sides(&ground, job));
+        assert!(old > 0 && new > 0, "{old} old, {new} new");
+        let points = old + new;
+        println!(
+            "undo of {job:?}: killed at {points} calls: {old} all old, {new} all new; {:.1?}",
+            since.elapsed()
+        );
+        for errno in [EIO, ENOSPC, EINVAL] {
+            let since = Instant::now();
+            let (old, new) = failed(&ground, errno, job, &sides(&ground, job));
+            let error = std::io::Error::from_raw_os_error(errno);
+            let calls = old + new;
+            println!(
+                "{job:?}: {error}: {calls} calls fail: {old} refused, {new} done; {:.1?}",
+                since.elapsed()
+            );
+        }
     }
 }
 
@@ -97,7 +110,7 @@ fn recover(ground: &CrashTree, when: &str) {
 fn killed(ground: &CrashTree, job: ChildJob, lacks: u64, sides: &TreeStates) -> (usize, usize) {
     let (mut old, mut new) = (0, 0);
     // ends: the child exits by itself once it has fewer calls
-    for at in (1..).step_by(if job == ChildJob::Many { SAMPLE } else { 1 }) {
+    for at in (1..).step_by(if matches!(job, ChildJob::Many | ChildJob::ManyEntries) { SAMPLE } else { 1 }) {
         ground.reset();
         let orders = TraceOrders { kill_at: Some(at), lacks, ..TraceOrders::default() };
         let story = trace::run(&mut ground.command(job), orders);
@@ -117,17 +130,17 @@ fn killed(ground: &CrashTree, job: ChildJob, lacks: u64, sides: &TreeStates) -> 
 }
 
 /// Kills a commit at some call, then its recovery before each call, then recovers.
-fn killed_again(ground: &CrashTree, sides: &TreeStates) -> usize {
+fn killed_again(ground: &CrashTree, job: ChildJob, sides: &TreeStates) -> usize {
     let mut points = 0;
     ground.reset();
-    let calls = trace::run(&mut ground.command(ChildJob::Few), TraceOrders::default()).calls;
+    let calls = trace::run(&mut ground.command(job), TraceOrders::default()).calls;
     let renames = (1..=calls.len()).filter(|at| calls[at - 1] == libc::SYS_renameat2);
     for commit_at in renames.step_by(2) {
         // ends: the recovery exits by itself once it has fewer calls
         for at in (1..).step_by(3) {
             ground.reset();
             let orders = TraceOrders { kill_at: Some(commit_at), ..TraceOrders::default() };
-            trace::run(&mut ground.command(ChildJob::Few), orders);
+            trace::run(&mut ground.command(job), orders);
             let orders = TraceOrders { kill_at: Some(at), ..TraceOrders::default() };
             let story = trace::run(&mut ground.command(ChildJob::Recover), orders);
             let when = format!("killed before call {commit_at}, and recovery before call {at}");
@@ -143,16 +156,16 @@ fn killed_again(ground: &CrashTree, sides: &TreeStates) -> usize {
 }
 
 /// Lets the last file fail to get in place, and kills the rollback before each call from there on.
-fn killed_undoing(ground: &CrashTree, sides: &TreeStates) -> (usize, usize) {
+fn killed_undoing(ground: &CrashTree, job: ChildJob, sides: &TreeStates) -> (usize, usize) {
     let (mut old, mut new) = (0, 0);
     ground.reset();
-    let calls = trace::run(&mut ground.command(ChildJob::Few), TraceOrders::default()).calls;
+    let calls = trace::run(&mut ground.command(job), TraceOrders::default()).calls;
     let last = calls.iter().rposition(|call| *call == libc::SYS_renameat2).unwrap() + 1;
     // ends: the child exits by itself once it has fewer calls
     for at in last + 1.. {
         ground.reset();
         let orders = TraceOrders { kill_at: Some(at), fail_at: Some((last, EIO)), lacks: 0 };
-        let story = trace::run(&mut ground.command(ChildJob::Few), orders);
+        let story = trace::run(&mut ground.command(job), orders);
         let when = format!("call {last} fails, killed before call {at} ({:?})", story.calls.last());
         recover(ground, &when);
         let side = sides.side_of_tree(ground, &when);
@@ -169,13 +182,13 @@ fn killed_undoing(ground: &CrashTree, sides: &TreeStates) -> (usize, usize) {
 }
 
 /// Lets each call fail. Returns how often the commit was refused, and how often it succeeded nevertheless.
-fn failed(ground: &CrashTree, errno: c_int, sides: &TreeStates) -> (usize, usize) {
+fn failed(ground: &CrashTree, errno: c_int, job: ChildJob, sides: &TreeStates) -> (usize, usize) {
     let (mut old, mut new) = (0, 0);
     // ends: once the child has fewer calls
     for at in 1.. {
         ground.reset();
         let orders = TraceOrders { fail_at: Some((at, errno)), ..TraceOrders::default() };
-        let story = trace::run(&mut ground.command(ChildJob::Few), orders);
+        let story = trace::run(&mut ground.command(job), orders);
         let Some(call) = story.calls.get(at - 1) else { break };
         let when = format!("call {at} ({call}) fails with {errno}");
         if !FALLIBLE.contains(call) {
