@@ -9,9 +9,10 @@ use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 
 use super::commit_record::{
-    CommitRecord, FileFingerprint, RecordStore, RecordedDir, RecordedMove, RecordedPath,
+    CommitRecord, FileFingerprint, RecordStore, RecordedDir, RecordedMove,
 };
 use super::entry_change::EntryChange;
+use super::recorded_path::RecordedPath;
 use super::resolve::{OpenDir, ResolvedName, changed_refusal, io_refusal, refuse_path};
 use super::syscalls::{self, FileStatus, InodeId};
 use super::{DiskTree, FileAccess, HardLinkPolicy};

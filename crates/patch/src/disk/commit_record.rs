@@ -5,7 +5,7 @@ use std::fs::{DirBuilder, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use super::recorded_path::RecordedPath;
 use super::syscalls::{self, FileStatus, InodeId, SymlinkPolicy};
 
 /// The version of the record format.
@@ -110,34 +111,6 @@ pub(super) struct FileFingerprint {
 impl FileFingerprint {
     pub(super) fn from_status(status: &FileStatus) -> Self {
         Self { id: status.inode_id(), size: status.version.size, mtime: status.version.mtime }
-    }
-}
-
-/// A path, stored as text if it is UTF-8.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(super) enum RecordedPath {
-    Text(String),
-    Bytes(Vec<u8>),
-}
-
-impl RecordedPath {
-    pub(super) fn from_path(path: &Path) -> Self {
-        let bytes = path.as_os_str().as_bytes().to_vec();
-        String::from_utf8(bytes).map_or_else(|error| Self::Bytes(error.into_bytes()), Self::Text)
-    }
-
-    pub(super) fn to_path_buf(&self) -> PathBuf {
-        match self {
-            Self::Text(text) => PathBuf::from(text),
-            Self::Bytes(bytes) => PathBuf::from(OsString::from_vec(bytes.clone())),
-        }
-    }
-
-    fn is_one_name(&self) -> bool {
-        let path = self.to_path_buf();
-        let bytes = path.as_os_str().as_bytes();
-        !matches!(bytes, b"" | b"." | b"..") && !bytes.contains(&b'/') && !bytes.contains(&0)
     }
 }
 

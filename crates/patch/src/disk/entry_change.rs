@@ -9,7 +9,8 @@ use rustix::io::Errno;
 
 use super::DiskTree;
 use super::commit_plan::{CommitPlan, PlannedNames, PlannedStep};
-use super::commit_record::{CommitRecord, RecordStore, RecordedMode, RecordedPath};
+use super::commit_record::{CommitRecord, RecordStore, RecordedMode};
+use super::recorded_path::RecordedPath;
 use super::resolve::{OpenDir, ResolvedName, changed_refusal, io_refusal, refuse_path};
 use super::syscalls::{self, FileStatus, SymlinkPolicy};
 use crate::file_tree::{FileRefusal, FileVersion};

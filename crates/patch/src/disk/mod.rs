@@ -14,6 +14,7 @@ mod directory_mode;
 mod entry_change;
 mod file_move;
 mod path_syntax;
+mod recorded_path;
 mod recover;
 mod remove_tree;
 mod resolve;
@@ -21,6 +22,8 @@ mod stage;
 mod syscalls;
 
 pub use entry_change::{DirectoryMode, EntryChange, EntryCommit, ModeChange, NewEntry};
+pub use recorded_path::RecordedPath;
+pub use remove_tree::remove_tree;
 pub use recover::{RecoveredCommit, RecoveryOutcome, recover};
 
 use crate::file_tree::CommitStep;

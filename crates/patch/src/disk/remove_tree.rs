@@ -87,3 +87,15 @@ pub(super) fn keep_entry(
         Err(errno) => Err(errno),
     }
 }
+
+/// Removes the entry at `path`, a directory with everything in it. No part of the path may be a link.
+pub fn remove_tree(path: &Path) -> std::io::Result<()> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(Errno::INVAL.into());
+    };
+    match syscalls::open_dir(rustix::fs::CWD, parent, SymlinkPolicy::Refuse) {
+        Err(Errno::NOENT) => Ok(()),
+        Ok(parent) => Ok(remove_entry(parent.as_fd(), Path::new(name))?),
+        Err(errno) => Err(errno.into()),
+    }
+}

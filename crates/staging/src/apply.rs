@@ -1,0 +1,339 @@
+//! Applies staged changes to the user's tree in one commit, or gives them up.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use patch::{DiskTree, EntryCommit, RecordedPath};
+use private_files::PrivateDir;
+use rustix::fs::CWD;
+
+use crate::apply_plan::{
+    ApplyPlan, GitDirChange, HeldBack, MergedText, PathConflict, RootLayers, RootPlanner, Selection,
+};
+use crate::base_state::{BaseDepth, BaseEntry};
+use crate::entry_kind::status_of;
+use crate::git_layer_dir::flatten_git_directory;
+use crate::merged_entries::MergedEntries;
+use crate::stage::{Stage, StepLabel, seconds_now};
+use crate::stage_fault::StageFault;
+use crate::stage_record::{
+    AppliedMode, AppliedName, AppliedNames, EventKind, PendingEvent, StageEvent, TakenLayers,
+};
+
+/// The file with the names that an apply changed.
+const NAMES_FILE: &str = "names.json";
+/// The maximum size of that file.
+const MAX_NAMES_BYTES: u64 = 256 << 20;
+/// The directory with what an apply replaced.
+const KEPT_DIRECTORY: &str = "kept";
+
+/// The result of an apply.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ApplyReport {
+    /// The absolute paths that changed, a new directory as one.
+    pub applied: Vec<PathBuf>,
+    /// Texts that the user changed too.
+    pub merged: Vec<MergedText>,
+    /// Changes that need to be named.
+    pub held_back: Vec<HeldBack>,
+    /// Sockets and devices, which cannot be applied.
+    pub unsupported: Vec<PathBuf>,
+    /// Git directories whose changes the caller applies by git's own rules.
+    pub git: Vec<GitLayerDir>,
+}
+
+/// A git directory with changes, as one layer that is not mounted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitLayerDir {
+    /// The user's git directory.
+    pub git_dir: PathBuf,
+    /// The layer over it.
+    pub upper: PathBuf,
+}
+
+impl Stage {
+    /// Applies the selected changes, all of them or none. `records` is the directory of the records of commits.
+    ///
+    /// # Errors
+    ///
+    /// [`StageFault::Conflicts`] if the user changed the same paths and the changes cannot be joined.
+    pub fn apply(&mut self, selection: &Selection, records: &Path) -> Result<ApplyReport, StageFault> {
+        let _locks = self.lock_unused()?;
+        self.finish_pending(records)?;
+        self.end_step_locked(&StepLabel { text: "unfinished step".to_owned(), calls: Vec::new() })?;
+        let plan = self.plan_apply(selection)?;
+        if !plan.conflicts.is_empty() {
+            return Err(StageFault::Conflicts { conflicts: plan.conflicts });
+        }
+        let number = self.take_number();
+        let place = self.event_directory(number);
+        self.at_directory(private_files::create_private_dir(&place))?;
+        self.at_directory(private_files::create_private_dir(&place.join(KEPT_DIRECTORY)))?;
+        let commit = EntryCommit { keep_in: Some(place.join(KEPT_DIRECTORY)), ..plan.commit };
+        let names = self.applied_names(&commit)?;
+        self.write_names(number, &names)?;
+        let git = self.flatten_git_directories(&plan.git_dirs, &place)?;
+        let event = StageEvent {
+            number,
+            at: seconds_now(),
+            what: EventKind::Apply { taken: self.taken(&plan.taken, plan.takes_all) },
+        };
+        self.record.pending = Some(PendingEvent::Apply(event.clone()));
+        self.save()?;
+        let tree = self.at_directory(DiskTree::open_at(Path::new("/")))?;
+        if let Err(refusal) = tree.commit_entries(&commit, records) {
+            self.record.pending = None;
+            self.save()?;
+            let _left = patch::remove_tree(&place);
+            return Err(refusal.into());
+        }
+        self.finish_apply(event, names)?;
+        let absolute = |path: &PathBuf| Path::new("/").join(path);
+        let modes = commit.modes.iter().map(|change| absolute(&change.path));
+        Ok(ApplyReport {
+            applied: commit.changes.iter().map(|change| absolute(&change.path)).chain(modes).collect(),
+            merged: plan.merged,
+            held_back: plan.held_back,
+            unsupported: plan.unsupported,
+            git,
+        })
+    }
+
+    /// Returns the paths that an apply of everything would refuse.
+    pub fn conflicts(&self) -> Result<Vec<PathConflict>, StageFault> {
+        Ok(self.plan_apply(&Selection::All)?.conflicts)
+    }
+
+    /// Gives up the selected changes. They can be taken back with `undo`.
+    pub fn discard(&mut self, selection: &Selection, records: &Path) -> Result<Vec<PathBuf>, StageFault> {
+        let _locks = self.lock_unused()?;
+        self.finish_pending(records)?;
+        self.end_step_locked(&StepLabel { text: "unfinished step".to_owned(), calls: Vec::new() })?;
+        let mut taken = Vec::new();
+        for (at, root) in self.roots().iter().enumerate() {
+            let entries = self.merged_entries(at)?;
+            let mut above: Option<PathBuf> = None;
+            for (path, _) in entries.iter() {
+                let is_below = above.as_ref().is_some_and(|above| path.starts_with(above));
+                if !is_below && selection.contains(&root.join(path)) {
+                    taken.push((at, path.to_owned()));
+                    above = Some(path.to_owned());
+                }
+            }
+        }
+        if let Selection::Paths(paths) = selection
+            && let Some(missing) = paths.iter().find(|path| !self.is_taken(&taken, path))
+        {
+            return Err(StageFault::NoSuchChange { path: missing.clone() });
+        }
+        if taken.is_empty() {
+            return Err(StageFault::NothingTo("discard"));
+        }
+        let number = self.take_number();
+        let takes_all = *selection == Selection::All;
+        let taken_layers = self.taken(&taken, takes_all);
+        self.at_directory(private_files::create_private_dir(&self.event_directory(number)))?;
+        self.move_taken(number, &taken_layers, MoveDirection::OutOfLayers)?;
+        self.push_event(StageEvent {
+            number,
+            at: seconds_now(),
+            what: EventKind::Discard { taken: taken_layers },
+        });
+        self.record.generation += 1;
+        self.save()?;
+        let roots = self.roots();
+        Ok(taken.into_iter().map(|(root, path)| roots[root].join(path)).collect())
+    }
+
+    fn is_taken(&self, taken: &[(usize, PathBuf)], path: &Path) -> bool {
+        let roots = self.roots();
+        taken.iter().any(|(root, below)| roots[*root].join(below).starts_with(path))
+    }
+
+    /// Joins the pending layers of a root.
+    pub(crate) fn merged_entries(&self, root: usize) -> Result<MergedEntries, StageFault> {
+        let layers = self.layers_in_effect().into_iter().chain([self.record.open_layer]);
+        let directories: Vec<PathBuf> = layers.map(|layer| self.layer_root(layer, root)).collect();
+        self.at_directory(MergedEntries::read(&directories))
+    }
+
+    /// Opens the layers of all roots.
+    pub(crate) fn root_layers(&self) -> Result<Vec<RootLayers>, StageFault> {
+        let layers = self.layers_in_effect().into_iter().chain([self.record.open_layer]);
+        let bases =
+            layers.map(|layer| self.read_bases(layer).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
+        let open = |(index, root): (usize, PathBuf)| {
+            let tree = self.at_directory(RootLayers::open(&root))?;
+            Ok(RootLayers { root, tree, entries: self.merged_entries(index)?, bases: bases.clone(), index })
+        };
+        self.roots().into_iter().enumerate().map(open).collect()
+    }
+
+    fn plan_apply(&self, selection: &Selection) -> Result<ApplyPlan, StageFault> {
+        let mut plan = ApplyPlan { takes_all: *selection == Selection::All, ..ApplyPlan::default() };
+        for layers in self.root_layers()? {
+            let mut planner = RootPlanner { layers: &layers, selection, plan: &mut plan };
+            self.at_directory(planner.run())?;
+        }
+        plan.takes_all &= plan.held_back.is_empty();
+        if let Selection::Paths(paths) = selection {
+            let conflicted = |path: &&PathBuf| plan.conflicts.iter().any(|one| one.path.starts_with(path));
+            let unknown = paths.iter().find(|path| !self.is_taken(&plan.taken, path) && !conflicted(path));
+            if let Some(path) = unknown {
+                return Err(StageFault::NoSuchChange { path: path.clone() });
+            }
+        }
+        Ok(plan)
+    }
+
+    fn taken(&self, paths: &[(usize, PathBuf)], takes_all: bool) -> TakenLayers {
+        let layers = self.layers_in_effect();
+        if takes_all {
+            return TakenLayers::Whole(layers);
+        }
+        let paths = paths.iter().map(|(root, path)| (*root, RecordedPath::from_path(path))).collect();
+        TakenLayers::Entries { layers, paths }
+    }
+
+    /// Returns what the commit will do to each name, without its result.
+    fn applied_names(&self, commit: &EntryCommit) -> Result<AppliedNames, StageFault> {
+        let absolute = |path: &PathBuf| Path::new("/").join(path);
+        let names = commit.changes.iter().map(|change| AppliedName {
+            path: RecordedPath::from_path(&absolute(&change.path)),
+            replaced: change.found.map(|found| found.ino),
+            after: None,
+            puts: change.new.is_some(),
+        });
+        let mode = |change: &patch::ModeChange| {
+            let path = absolute(&change.path);
+            let old = status_of(CWD, &path).map_err(|errno| self.fault(errno.into()))?;
+            let old = old.map_or(change.mode.0, |status| status.mode);
+            Ok(AppliedMode { path: RecordedPath::from_path(&path), old, new: change.mode.0 })
+        };
+        let modes = commit.modes.iter().map(mode).collect::<Result<_, StageFault>>()?;
+        Ok(AppliedNames { names: names.collect(), modes })
+    }
+
+    /// Records the apply after its commit.
+    fn finish_apply(&mut self, event: StageEvent, mut names: AppliedNames) -> Result<(), StageFault> {
+        let root = self.at_directory(RootLayers::open(Path::new("/")))?;
+        for name in names.names.iter_mut().filter(|name| name.puts) {
+            let path = name.path.to_path_buf();
+            let below = path.strip_prefix("/").unwrap_or(&path);
+            name.after = self.at_directory(BaseEntry::read(&root, below, BaseDepth::Tree))?;
+        }
+        self.write_names(event.number, &names)?;
+        if let EventKind::Apply { taken } = &event.what {
+            self.move_taken(event.number, taken, MoveDirection::OutOfLayers)?;
+        }
+        self.record.pending = None;
+        self.push_event(event);
+        self.record.generation += 1;
+        self.save()
+    }
+
+    /// Completes what a crash interrupted: the tree shows if the commit was made.
+    pub(crate) fn finish_pending(&mut self, records: &Path) -> Result<(), StageFault> {
+        let Some(pending) = self.record.pending.clone() else { return Ok(()) };
+        self.at_directory(patch::recover(records))?;
+        match pending {
+            PendingEvent::Apply(event) => {
+                let names = self.read_names(event.number)?;
+                let is_committed = |name: &AppliedName| {
+                    let now = status_of(CWD, &name.path.to_path_buf()).ok().flatten();
+                    now.map(|status| status.ino) != name.replaced
+                };
+                if !names.names.is_empty() && names.names.iter().all(is_committed) {
+                    return self.finish_apply(event, names);
+                }
+                let _left = patch::remove_tree(&self.event_directory(event.number));
+            }
+            // Its commit was made or not; in both cases the tree is whole, and the next undo compares it again.
+            PendingEvent::UndoApply => {}
+        }
+        self.record.pending = None;
+        self.save()
+    }
+
+    pub(crate) fn write_names(&self, number: u32, names: &AppliedNames) -> Result<(), StageFault> {
+        let directory = self.at_directory(PrivateDir::open(&self.event_directory(number)))?;
+        let bytes = self.at_directory(serde_json::to_vec(names).map_err(Into::into))?;
+        self.at_directory(directory.replace(NAMES_FILE, &bytes))
+    }
+
+    pub(crate) fn read_names(&self, number: u32) -> Result<AppliedNames, StageFault> {
+        let directory = self.at_directory(PrivateDir::open(&self.event_directory(number)))?;
+        let bytes = self.at_directory(directory.read(NAMES_FILE, MAX_NAMES_BYTES))?.unwrap_or_default();
+        self.at_directory(serde_json::from_slice(&bytes).map_err(Into::into))
+    }
+
+    pub(crate) fn kept_directory(&self, number: u32) -> PathBuf {
+        self.event_directory(number).join(KEPT_DIRECTORY)
+    }
+
+    /// Moves the taken entries out of their layers, or back. Layers that are taken as a whole stay where they are.
+    pub(crate) fn move_taken(
+        &self,
+        number: u32,
+        taken: &TakenLayers,
+        direction: MoveDirection,
+    ) -> Result<(), StageFault> {
+        let TakenLayers::Entries { layers, paths } = taken else { return Ok(()) };
+        for layer in layers {
+            for (root, path) in paths {
+                let path = path.to_path_buf();
+                let in_layer = self.layer_root(*layer, *root).join(&path);
+                let aside = self
+                    .event_directory(number)
+                    .join(format!("layer-{layer}"))
+                    .join(root.to_string())
+                    .join(&path);
+                let (from, to) = match direction {
+                    MoveDirection::OutOfLayers => (in_layer, aside),
+                    MoveDirection::BackIntoLayers => (aside, in_layer),
+                };
+                self.at_directory(move_entry(&from, &to))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flatten_git_directories(
+        &self,
+        git_dirs: &[GitDirChange],
+        place: &Path,
+    ) -> Result<Vec<GitLayerDir>, StageFault> {
+        let mut all = Vec::new();
+        for (at, git) in git_dirs.iter().enumerate() {
+            let upper = place.join(format!("git-{at}"));
+            let entries = self.merged_entries(git.root)?;
+            self.at_directory(flatten_git_directory(&entries, &git.path, &upper))?;
+            all.push(GitLayerDir { git_dir: self.roots()[git.root].join(&git.path), upper });
+        }
+        Ok(all)
+    }
+}
+
+/// The direction in which the entries of an event move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MoveDirection {
+    OutOfLayers,
+    BackIntoLayers,
+}
+
+/// Moves an entry, and creates the directories above its new place. It is no error if it is missing.
+fn move_entry(from: &Path, to: &Path) -> std::io::Result<()> {
+    use rustix::io::Errno;
+    if status_of(CWD, from)?.is_none() {
+        return Ok(());
+    }
+    let missing: Vec<&Path> =
+        to.ancestors().skip(1).take_while(|above| matches!(status_of(CWD, above), Ok(None))).collect();
+    for above in missing.into_iter().rev() {
+        match rustix::fs::mkdir(above, rustix::fs::Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(rustix::fs::rename(from, to)?)
+}
