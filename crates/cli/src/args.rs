@@ -2,6 +2,7 @@
 
 mod acp;
 mod budget;
+mod changes;
 mod log;
 mod mcp;
 mod mcp_servers;
@@ -18,6 +19,9 @@ use runtime::wire::Dialect;
 
 pub(crate) use self::acp::AcpArgs;
 pub(crate) use self::budget::BudgetArgs;
+pub(crate) use self::changes::{
+    ApplyArgs, ChangesArgs, CheckpointsArgs, DiscardArgs, RedoArgs, StageArgs, TryArgs, UndoArgs,
+};
 pub(crate) use self::log::{LogArgs, LogCommand, LogVerifyArgs, StatsArgs};
 pub(crate) use self::mcp::{ApproveArgs, McpArgs};
 pub(crate) use self::mcp_servers::{
@@ -75,6 +79,13 @@ pub(crate) enum CliCommand {
     Tools(ToolsArgs),
     Pipe(PipeArgs),
     Sandbox(SandboxArgs),
+    Try(TryArgs),
+    Changes(ChangesArgs),
+    Apply(ApplyArgs),
+    Discard(DiscardArgs),
+    Undo(UndoArgs),
+    Redo(RedoArgs),
+    Checkpoints(CheckpointsArgs),
     Patch(PatchArgs),
     Diff(DiffArgs),
     Mcp(Box<McpArgs>),

@@ -33,6 +33,13 @@ fn main() -> ExitCode {
         CliCommand::Tools(args) => commands::tools::run(&args),
         CliCommand::Pipe(args) => commands::pipe::run(&args),
         CliCommand::Sandbox(args) => commands::sandbox::run(args),
+        CliCommand::Try(args) => commands::try_command::run(args),
+        CliCommand::Changes(args) => commands::changes::run(&args),
+        CliCommand::Apply(args) => commands::changes::apply(&args),
+        CliCommand::Discard(args) => commands::changes::discard(&args),
+        CliCommand::Undo(args) => commands::changes::undo(&args),
+        CliCommand::Redo(args) => commands::changes::redo(&args),
+        CliCommand::Checkpoints(args) => commands::changes::checkpoints(&args),
         CliCommand::Patch(args) => commands::patch::run(&args),
         CliCommand::Diff(args) => commands::diff::run(&args),
         CliCommand::Mcp(args) => match &args.command {

@@ -18,7 +18,7 @@ use super::mcp_server::ServerTable;
 use super::tables::{CommandsTable, ConfinementTable, FilesTable, JournalTable, LimitsTable, ToolsTable};
 use super::tool_forms::ModelTable;
 use super::web_search::WebSearchTable;
-use super::{ApprovalMode, IntegerStyle, SandboxMode, SettingSource, SourcedValue};
+use super::{ApprovalMode, ChangesMode, IntegerStyle, SandboxMode, SettingSource, SourcedValue};
 use crate::operation_fault::OperationFault;
 
 /// Bytes of a configuration file at most.
@@ -40,6 +40,7 @@ pub(super) struct ConfigTables {
     pub(super) sandbox: Option<Spanned<SandboxMode>>,
     #[serde(alias = "approval_policy", alias = "approval_mode")]
     pub(super) approval: Option<Spanned<ApprovalMode>>,
+    pub(super) changes: Option<Spanned<ChangesMode>>,
     pub(super) insecure_http: Option<Spanned<bool>>,
     pub(super) tools: ToolsTable,
     pub(super) models: BTreeMap<String, Spanned<ModelTable>>,
@@ -60,6 +61,7 @@ pub(super) struct ConfigTables {
 pub(super) struct DirectoryTable {
     pub(super) sandbox: Option<Spanned<SandboxMode>>,
     pub(super) approval: Option<Spanned<ApprovalMode>>,
+    pub(super) changes: Option<Spanned<ChangesMode>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

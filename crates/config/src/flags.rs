@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use runtime::HostPattern;
 
-use crate::{ApprovalMode, ConfinementTier, NetworkMode, SandboxMode};
+use crate::{ApprovalMode, ChangesMode, ConfinementTier, NetworkMode, SandboxMode};
 
 /// Working directory, permissions and model.
 #[derive(Debug, Clone, Default, Args)]
@@ -22,6 +22,9 @@ pub struct WorkspaceArgs {
     /// Ask for your approval in these cases (default: on-request)
     #[arg(long, help_heading = "Permissions", value_enum, value_name = "WHEN")]
     pub approval: Option<ApprovalMode>,
+    /// Send file changes here (default: direct)
+    #[arg(long, help_heading = "Permissions", value_enum, value_name = "WHERE")]
+    pub changes: Option<ChangesMode>,
     /// Name of the model that makes the calls, e.g. `claude-opus-4`; it gets the tools that it
     /// supports
     #[arg(long, help_heading = "Model")]

@@ -103,6 +103,8 @@ pub struct Config {
     pub sandbox: SourcedValue<SandboxMode>,
     /// The approval policy; on-request by default.
     pub approval: SourcedValue<ApprovalMode>,
+    /// The destination of file changes; direct by default.
+    pub changes: SourcedValue<ChangesMode>,
     /// The `[tools]` table.
     pub tools: ToolSettings,
     /// The `[models.NAME]` tables, which override `[tools]` for models with that name prefix.
@@ -165,6 +167,16 @@ pub enum ApprovalMode {
     Disabled,
 }
 
+/// The destination of file changes. The doc comments are help texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangesMode {
+    /// They are kept aside until you apply them: `toolgate changes`, `apply`, `discard`, `undo`
+    Staged,
+    /// They go to your files at once
+    Direct,
+}
+
 /// The way integers are described to the model's API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -203,6 +215,7 @@ impl Config {
             model: SourcedValue::built_in(None),
             sandbox: SourcedValue::built_in(SandboxMode::ReadOnly),
             approval: SourcedValue::built_in(ApprovalMode::OnRequest),
+            changes: SourcedValue::built_in(ChangesMode::Direct),
             tools: ToolSettings::built_in(),
             models: Vec::new(),
             files: FileSettings::built_in(),

@@ -35,6 +35,7 @@ impl Config {
             row("insecure_http", one_value(&self.insecure_http)),
             row("sandbox", one_value(&self.sandbox)),
             row("approval", one_value(&self.approval)),
+            row("changes", one_value(&self.changes)),
         ];
         rows.extend(self.tools.rows());
         rows.push(row("models", list_value(self.models.iter().map(value_and_source))));

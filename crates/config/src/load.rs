@@ -187,6 +187,9 @@ impl Config {
         if let Some(value) = flags.approval {
             self.approval = SourcedValue { value, source: SettingSource::Flag("--approval") };
         }
+        if let Some(value) = flags.changes {
+            self.changes = SourcedValue { value, source: SettingSource::Flag("--changes") };
+        }
         self.confinement.apply_flags(cwd, &flags.confine)?;
         for pattern in &flags.confine.deny_read {
             let source = SettingSource::Flag("--deny-read");
@@ -211,6 +214,7 @@ impl Config {
             insecure_http,
             sandbox,
             approval,
+            changes,
             tools,
             files,
             commands,
@@ -224,6 +228,7 @@ impl Config {
         file.set(&mut self.insecure_http, insecure_http.as_ref(), |&insecure| insecure);
         file.set(&mut self.sandbox, sandbox.as_ref(), |&sandbox| sandbox);
         file.set(&mut self.approval, approval.as_ref(), |&approval| approval);
+        file.set(&mut self.changes, changes.as_ref(), |&changes| changes);
         self.tools.apply_user(file, tools);
         self.models.extend(ModelTable::settings(file));
         self.files.apply_user(file, files, dirs);
@@ -241,7 +246,8 @@ impl Config {
     fn apply_directory(&mut self, file: &ConfigFile, cwd: &Path) {
         let tables = file.content.directories.iter().filter(|(directory, _)| cwd.starts_with(directory));
         if let Some((_, table)) = tables.max_by_key(|(directory, _)| directory.components().count()) {
-            let DirectoryTable { sandbox, approval } = table.get_ref();
+            let DirectoryTable { sandbox, approval, changes } = table.get_ref();
+            file.set(&mut self.changes, changes.as_ref(), |&changes| changes);
             file.set(&mut self.sandbox, sandbox.as_ref(), |&sandbox| sandbox);
             file.set(&mut self.approval, approval.as_ref(), |&approval| approval);
         }
@@ -250,6 +256,7 @@ impl Config {
     /// Applies a project's file: lists accumulate, limits only shrink.
     fn apply_project_file(&mut self, file: &ConfigFile, project: &ProjectTables<'_>) {
         file.lower(&mut self.sandbox, project.sandbox, |&sandbox| sandbox);
+        file.lower(&mut self.changes, project.changes, |&changes| changes);
         // A user who is never asked is not asked more often either, and a disabled approval stays disabled.
         let off = project.approval.is_some_and(|theirs| *theirs.get_ref() == ApprovalMode::Disabled);
         if off || !matches!(self.approval.value, ApprovalMode::Never | ApprovalMode::Disabled) {

@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use super::config_file::{ConfigTables, WireTable};
 use super::tables::{LimitsTable, ProjectCommands, ProjectConfinement, ProjectFiles, ProjectTools};
-use super::{ApprovalMode, ConfinementTier, IntegerStyle, SandboxMode};
+use super::{ApprovalMode, ChangesMode, ConfinementTier, IntegerStyle, SandboxMode};
 
 /// The values of a project's file. A key that could widen what tools may do has no field here, so no code can apply
 /// it.
@@ -15,6 +15,7 @@ pub(super) struct ProjectTables<'a> {
     pub(super) model: Option<&'a Spanned<String>>,
     pub(super) sandbox: Option<&'a Spanned<SandboxMode>>,
     pub(super) approval: Option<&'a Spanned<ApprovalMode>>,
+    pub(super) changes: Option<&'a Spanned<ChangesMode>>,
     pub(super) tools: ProjectTools<'a>,
     pub(super) files: ProjectFiles<'a>,
     pub(super) commands: ProjectCommands<'a>,
@@ -58,6 +59,7 @@ impl<'a> ProjectTables<'a> {
             model,
             sandbox,
             approval,
+            changes,
             insecure_http,
             tools,
             models,
@@ -74,6 +76,7 @@ impl<'a> ProjectTables<'a> {
         let sandbox = refuse_if(sandbox.as_ref(), "sandbox", |mode| *mode > SandboxMode::ReadOnly)?;
         let tightens = |asks: &ApprovalMode| matches!(asks, ApprovalMode::Untrusted | ApprovalMode::Disabled);
         let approval = refuse_if(approval.as_ref(), "approval", |asks| !tightens(asks))?;
+        let changes = refuse_if(changes.as_ref(), "changes", |mode| *mode > ChangesMode::Staged)?;
         refuse(hook.first().map(|hook| &hook.command), "hook")?;
         refuse(mcp_servers.values().next(), "mcp_servers")?;
         refuse(models.values().next(), "models")?;
@@ -84,6 +87,7 @@ impl<'a> ProjectTables<'a> {
             model: model.as_ref(),
             sandbox,
             approval,
+            changes,
             tools: tools.narrowing()?,
             files: files.narrowing()?,
             commands: commands.narrowing()?,
@@ -110,6 +114,8 @@ mod tests {
             ("sandbox = 'workspace-write'", Some("sandbox")),
             ("approval = 'untrusted'", None),
             ("approval = 'on-request'", Some("approval")),
+            ("changes = 'staged'", None),
+            ("changes = 'direct'", Some("changes")),
             ("model = 'gpt-5'", None),
             ("insecure_http = true", Some("insecure_http")),
             ("insecure_http = false", None),

@@ -26,7 +26,7 @@ mod update;
 pub use diff::diff;
 pub use disk::{
     AccessCheck, CommitMilestone, DirectoryMode, DiskTree, EntryChange, EntryCommit, FileAccess, ModeChange,
-    NewEntry, RecordedPath, RecoveredCommit, RecoveryOutcome, recover, remove_tree,
+    MountedRoot, NewEntry, RecordedPath, RecoveredCommit, RecoveryOutcome, copy_tree, recover, remove_tree,
 };
 pub use edit::{EditAction, FileEdit, Hunk, HunkLine, ParsedPatch, UpdateTarget};
 #[cfg(feature = "ablation")]

@@ -49,6 +49,7 @@ pub mod rules;
 mod sandbox;
 pub mod shell;
 mod url_policy;
+mod workspace_view;
 mod xargs_pipeline;
 
 pub use address_class::AddressClass;
@@ -91,3 +92,4 @@ pub use sandbox::{
     is_inside_configuration,
 };
 pub use url_policy::{PlainHttp, UrlParts, UrlRefusal};
+pub use workspace_view::{WorkspaceView, innermost_root};

@@ -1,8 +1,9 @@
 //! The readable part of the file system: roots, denied paths, and session directories that replace the host's.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::{Denial, DenyRead};
+use crate::{Denial, DenyRead, WorkspaceView};
 
 /// A directory below which files may be read, with an optional second spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,12 +83,25 @@ impl ReadRoot {
 pub struct ReadScope {
     roots: Vec<ReadRoot>,
     deny_read: DenyRead,
+    view: Option<Arc<dyn WorkspaceView>>,
 }
 
 impl ReadScope {
     /// Allows reading below `roots`, except paths that `deny_read` covers.
     pub fn new(roots: Vec<ReadRoot>, deny_read: DenyRead) -> Self {
-        Self { roots, deny_read }
+        Self { roots, deny_read, view: None }
+    }
+
+    /// Sets the directories that are seen in place of the user's.
+    #[must_use]
+    pub fn with_view(mut self, view: Option<Arc<dyn WorkspaceView>>) -> Self {
+        self.view = view;
+        self
+    }
+
+    /// Returns the directories that are seen in place of the user's.
+    pub fn view(&self) -> Option<&Arc<dyn WorkspaceView>> {
+        self.view.as_ref()
     }
 
     /// Returns the real paths of the roots.

@@ -38,6 +38,8 @@ pub struct ToolgateBuilder {
     hints: ErrorHints,
     observers: BuilderObservers,
     parent_gate: Option<Gate>,
+    #[cfg(feature = "tools")]
+    staged: Option<crate::StagedSetup>,
     pub(crate) asking: crate::approvals::ApprovalSetup,
 }
 
@@ -99,6 +101,10 @@ pub enum BuildFault {
         /// The reason.
         why: String,
     },
+    /// Changes cannot be staged.
+    #[cfg(feature = "tools")]
+    #[error(transparent)]
+    Staged(#[from] crate::StagedFault),
     /// A built-in tool is marked strict but its schema is not.
     #[error("a tool is marked strict, but its schema is not: {0}")]
     Strict(#[from] StrictFault),
@@ -125,6 +131,8 @@ impl ToolgateBuilder {
             hints: ErrorHints::default(),
             observers: BuilderObservers::default(),
             parent_gate: None,
+            #[cfg(feature = "tools")]
+            staged: None,
             asking: crate::approvals::ApprovalSetup::default(),
         }
     }
@@ -269,6 +277,15 @@ impl ToolgateBuilder {
         self
     }
 
+    /// Stages all changes in the writable directories: the user's files stay as they are until the changes are
+    /// applied. Needs a sandbox policy that confines commands.
+    #[cfg(feature = "tools")]
+    #[must_use]
+    pub fn staged(mut self, setup: crate::StagedSetup) -> Self {
+        self.staged = Some(setup);
+        self
+    }
+
     /// Builds the tool system.
     #[cfg_attr(not(feature = "tools"), expect(unused_mut, reason = "without tools there are none to add"))]
     pub fn build(mut self) -> Result<Toolgate, BuildFault> {
@@ -298,10 +315,21 @@ impl ToolgateBuilder {
             }
             None => None,
         };
-        let ResolvedPolicy { gate, working_dir, scratch } = self.resolve_policy()?;
+        let resolved = self.resolve_policy(
+            #[cfg(feature = "tools")]
+            &spawner,
+        )?;
+        let ResolvedPolicy { gate, working_dir, scratch, .. } = resolved;
         #[cfg(feature = "tools")]
         if let (Some(commands), Some(scratch)) = (&commands, &scratch) {
             commands.sessions.spawner().lend_scratch(scratch);
+        }
+        #[cfg(feature = "tools")]
+        let staged = resolved.staged;
+        #[cfg(feature = "tools")]
+        if let Some(staged) = &staged {
+            commands.iter().for_each(|commands| staged.watch_processes(commands));
+            self.observers.observers.push(Arc::clone(staged) as Arc<dyn CallObserver>);
         }
         let registry = self.tools.build()?;
         #[cfg(feature = "tools")]
@@ -329,6 +357,8 @@ impl ToolgateBuilder {
             _scratch: scratch,
             #[cfg(feature = "tools")]
             commands,
+            #[cfg(feature = "tools")]
+            staged,
         })
     }
 }
@@ -339,6 +369,9 @@ pub(crate) struct ResolvedPolicy {
     pub(crate) working_dir: WorkingDir,
     /// The private directory of confined commands.
     pub(crate) scratch: Option<Arc<Scratch>>,
+    /// The staged changes, if changes are staged.
+    #[cfg(feature = "tools")]
+    pub(crate) staged: Option<Arc<crate::StagedWorkspace>>,
 }
 
 /// Returns the private `/tmp` and `/var/tmp` in `scratch`, so that tools find the files that commands write there.
@@ -352,12 +385,21 @@ fn private_roots(scratch: &Scratch, home: Option<&Path>) -> [ReadRoot; 2] {
 
 impl ToolgateBuilder {
     /// Resolves the paths that the policy names, and builds the gate.
-    pub(crate) fn resolve_policy(&self) -> Result<ResolvedPolicy, BuildFault> {
+    pub(crate) fn resolve_policy(
+        &self,
+        #[cfg(feature = "tools")] spawner: &exec::process::Spawner,
+    ) -> Result<ResolvedPolicy, BuildFault> {
         let own = resolve_read_root(&self.directory)?;
         let working_dir = WorkingDir { cwd: own.path().to_owned() };
         if let Some(parent) = &self.parent_gate {
             let gate = parent.for_subagent(self.sandbox, self.asking.approval());
-            return Ok(ResolvedPolicy { gate, working_dir, scratch: None });
+            return Ok(ResolvedPolicy {
+                gate,
+                working_dir,
+                scratch: None,
+                #[cfg(feature = "tools")]
+                staged: None,
+            });
         }
         let mut roots = vec![own];
         for directory in &self.read_roots {
@@ -401,14 +443,40 @@ impl ToolgateBuilder {
             confinement.private_directory = Some(made.path().to_owned());
             scratch = Some(made);
         }
+        #[cfg(feature = "tools")]
+        let staged = self.open_stage(&working_dir.cwd, &confinement.writable, spawner)?;
         let mut changeable = vec![working_dir.cwd.clone()];
         changeable.extend(confinement.writable.iter().cloned());
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let gate = Gate::new(ReadScope::new(roots, deny), self.sandbox)
+        let read_scope = ReadScope::new(roots, deny);
+        #[cfg(feature = "tools")]
+        let read_scope = read_scope.with_view(staged.as_ref().map(|staged| staged.view()));
+        let gate = Gate::new(read_scope, self.sandbox)
             .with_confinement(confinement)
             .with_machine(Arc::new(ThisMachine::new(path, changeable).with_home(home.map(Path::to_owned))));
         let gate = self.asking.configure_gate(gate);
-        Ok(ResolvedPolicy { gate, working_dir, scratch })
+        Ok(ResolvedPolicy {
+            gate,
+            working_dir,
+            scratch,
+            #[cfg(feature = "tools")]
+            staged,
+        })
+    }
+
+    /// Opens the stage over the writable directories, if changes are staged.
+    #[cfg(feature = "tools")]
+    fn open_stage(
+        &self,
+        directory: &Path,
+        writable: &[PathBuf],
+        spawner: &exec::process::Spawner,
+    ) -> Result<Option<Arc<crate::StagedWorkspace>>, BuildFault> {
+        let Some(setup) = &self.staged else { return Ok(None) };
+        if !self.sandbox.confines() {
+            return Err(crate::StagedFault::NotConfined.into());
+        }
+        Ok(Some(Arc::new(crate::StagedWorkspace::open(setup, directory, writable, spawner)?)))
     }
 
     fn writable(&self, cwd: &Path) -> Result<Vec<PathBuf>, BuildFault> {

@@ -24,6 +24,7 @@ pub struct CommandSandbox {
     directory: PathBuf,
     sessions: SessionTable,
     shells: ShellCommands,
+    staged: Option<Arc<crate::StagedWorkspace>>,
     _scratch: Option<Arc<Scratch>>,
 }
 
@@ -109,12 +110,13 @@ impl ToolgateBuilder {
         let commands = std::mem::take(&mut self.command_setup).build();
         // Rules are for models; here the caller chooses the commands.
         self.asking = crate::approvals::ApprovalSetup::default();
-        let crate::builder::ResolvedPolicy { gate, working_dir, scratch } = self.resolve_policy()?;
+        let resolved = self.resolve_policy(commands.sessions.spawner())?;
+        let crate::builder::ResolvedPolicy { gate, working_dir, scratch, staged } = resolved;
         if let Some(scratch) = &scratch {
             commands.sessions.spawner().lend_scratch(scratch);
         }
         let tools::CommandRunner { sessions, shells } = commands;
-        Ok(CommandSandbox { gate, directory: working_dir.cwd, sessions, shells, _scratch: scratch })
+        Ok(CommandSandbox { gate, directory: working_dir.cwd, sessions, shells, staged, _scratch: scratch })
     }
 }
 
@@ -123,6 +125,11 @@ impl CommandSandbox {
     #[cfg(feature = "mcp")]
     pub(crate) fn private_dir_of(&self, path: &std::path::Path) -> Option<&std::path::Path> {
         self.gate.read_scope().replaced_place(path)
+    }
+
+    /// Returns the staged changes, if changes are staged.
+    pub fn staged(&self) -> Option<&Arc<crate::StagedWorkspace>> {
+        self.staged.as_ref()
     }
 
     fn permit_for(&self, line: &CommandLine) -> Result<Permit, Denial> {

@@ -15,6 +15,8 @@ mod hooks;
 #[cfg(feature = "tools")]
 mod internal_command;
 #[cfg(feature = "tools")]
+mod staged;
+#[cfg(feature = "tools")]
 mod turn;
 
 pub use builder::{BuildFault, ToolgateBuilder};
@@ -60,6 +62,8 @@ pub use policy::{
     host_file_by_name, is_inside_configuration, is_invisible, is_secret_name, rules, shell,
 };
 pub use serde_json::{Value, json};
+#[cfg(feature = "tools")]
+pub use staged::{StagedFault, StagedSetup, StagedWorkspace};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
     AnyTool, Args, BYTES_PER_TOKEN, BadArguments, BoxFuture, CallAttempt, CallId, CancelCause, Cx,
@@ -98,6 +102,9 @@ pub struct Toolgate {
     /// Router of the tools for client programs.
     #[cfg(feature = "tools")]
     programs: Option<ToolRouter>,
+    /// The staged changes, if changes are staged.
+    #[cfg(feature = "tools")]
+    staged: Option<std::sync::Arc<StagedWorkspace>>,
 }
 
 impl Toolgate {
@@ -110,6 +117,12 @@ impl Toolgate {
     #[cfg(feature = "tools")]
     pub fn track_turns(&self) -> TurnDiffTracker {
         TurnDiffTracker::start(self.router.gate(), &self.router.working_dir().cwd)
+    }
+
+    /// Returns the staged changes, if changes are staged.
+    #[cfg(feature = "tools")]
+    pub fn staged(&self) -> Option<&std::sync::Arc<StagedWorkspace>> {
+        self.staged.as_ref()
     }
 
     /// Answers one call.

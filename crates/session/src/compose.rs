@@ -237,6 +237,12 @@ impl ComposedTools {
         self
     }
 
+    /// Changes the builder.
+    pub(crate) fn map_builder(mut self, change: impl FnOnce(ToolgateBuilder) -> ToolgateBuilder) -> Self {
+        self.builder = change(self.builder);
+        self
+    }
+
     /// Adds an observer.
     pub fn with_observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
         self.builder = self.builder.observer(observer);
@@ -421,7 +427,7 @@ impl ComposedTools {
         })
     }
 
-    /// Builds the tool system.
+    /// Builds the tool system. Changes that are to be staged get a stage of their own, unless the session has one.
     pub fn build(self) -> Result<Toolgate, OperationFault> {
         self.warn_of_home();
         let config = self.config;

@@ -22,6 +22,7 @@ pub mod prune;
 mod read_input;
 mod sandbox_sentence;
 mod spill_store;
+pub mod staged_changes;
 pub mod subagents;
 pub mod turn_diff_store;
 mod user_rule_file;

@@ -12,7 +12,7 @@ use crate::apply_plan::{
 };
 use crate::base_state::{BaseDepth, BaseEntry};
 use crate::entry_kind::status_of;
-use crate::git_layer_dir::flatten_git_directory;
+use crate::git_layer_dir::{changed_git_files, flatten_git_directory};
 use crate::merged_entries::MergedEntries;
 use crate::stage::{Stage, StepLabel, seconds_now};
 use crate::stage_fault::StageFault;
@@ -38,9 +38,12 @@ pub struct ApplyReport {
     pub held_back: Vec<HeldBack>,
     /// Sockets and devices, which cannot be applied.
     pub unsupported: Vec<PathBuf>,
-    /// Git directories whose changes the caller applies by git's own rules.
-    pub git: Vec<GitLayerDir>,
+    /// What git's own rules kept back, and their conflicts, in words.
+    pub git_notes: Vec<String>,
 }
+
+/// Applies the changes of a git directory by git's own rules. Returns what was kept back, in words.
+pub type LandGit<'a> = &'a mut dyn FnMut(&GitLayerDir) -> Vec<String>;
 
 /// A git directory with changes, as one layer that is not mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,15 +52,24 @@ pub struct GitLayerDir {
     pub git_dir: PathBuf,
     /// The layer over it.
     pub upper: PathBuf,
+    /// The moment when its first layer was opened, in nanoseconds since 1970: what the user changed since is not
+    /// overwritten.
+    pub since: i128,
 }
 
 impl Stage {
-    /// Applies the selected changes, all of them or none. `records` is the directory of the records of commits.
+    /// Applies the selected changes, all of them or none. `records` is the directory of the records of commits, and
+    /// `land_git` applies the changes of git directories, after the files.
     ///
     /// # Errors
     ///
     /// [`StageFault::Conflicts`] if the user changed the same paths and the changes cannot be joined.
-    pub fn apply(&mut self, selection: &Selection, records: &Path) -> Result<ApplyReport, StageFault> {
+    pub fn apply(
+        &mut self,
+        selection: &Selection,
+        records: &Path,
+        land_git: LandGit<'_>,
+    ) -> Result<ApplyReport, StageFault> {
         let _locks = self.lock_unused()?;
         self.finish_pending(records)?;
         self.end_step_locked(&StepLabel { text: "unfinished step".to_owned(), calls: Vec::new() })?;
@@ -76,6 +88,7 @@ impl Stage {
         let event = StageEvent {
             number,
             at: seconds_now(),
+            began: 0,
             what: EventKind::Apply { taken: self.taken(&plan.taken, plan.takes_all) },
         };
         self.record.pending = Some(PendingEvent::Apply(event.clone()));
@@ -87,6 +100,8 @@ impl Stage {
             let _left = patch::remove_tree(&place);
             return Err(refusal.into());
         }
+        let mut names = names;
+        let git_notes = self.land_git(&git, &place, &mut names, land_git)?;
         self.finish_apply(event, names)?;
         let absolute = |path: &PathBuf| Path::new("/").join(path);
         let modes = commit.modes.iter().map(|change| absolute(&change.path));
@@ -95,8 +110,42 @@ impl Stage {
             merged: plan.merged,
             held_back: plan.held_back,
             unsupported: plan.unsupported,
-            git,
+            git_notes,
         })
+    }
+
+    /// Applies the changes of git directories, and keeps the files that they replace.
+    fn land_git(
+        &self,
+        git: &[GitLayerDir],
+        place: &Path,
+        names: &mut AppliedNames,
+        land: LandGit<'_>,
+    ) -> Result<Vec<String>, StageFault> {
+        let (mut notes, mut files) = (Vec::new(), Vec::new());
+        for directory in git {
+            for below in self.at_directory(changed_git_files(&directory.upper))? {
+                files.push(directory.git_dir.join(below));
+            }
+        }
+        for path in &files {
+            let found = status_of(CWD, path).map_err(|errno| self.fault(errno.into()))?;
+            if found.is_some() {
+                let kept = place.join(KEPT_DIRECTORY).join(names.names.len().to_string());
+                self.at_directory(patch::copy_tree(path, &kept))?;
+            }
+            names.names.push(AppliedName {
+                path: RecordedPath::from_path(path),
+                replaced: found.map(|status| status.ino),
+                after: None,
+                // Recorded as it is after the landing.
+                puts: true,
+            });
+        }
+        for directory in git {
+            notes.extend(land(directory));
+        }
+        Ok(notes)
     }
 
     /// Returns the paths that an apply of everything would refuse.
@@ -137,6 +186,7 @@ impl Stage {
         self.push_event(StageEvent {
             number,
             at: seconds_now(),
+            began: 0,
             what: EventKind::Discard { taken: taken_layers },
         });
         self.record.generation += 1;
@@ -255,6 +305,13 @@ impl Stage {
         self.save()
     }
 
+    /// Returns when a layer, counted from the lowest in effect, was opened.
+    fn layer_opened(&self, at: usize) -> i128 {
+        let layer = self.layers_in_effect().get(at).copied();
+        let event = self.record.events.iter().find(|event| Some(event.number) == layer);
+        event.map_or(i128::MAX, |event| event.began)
+    }
+
     pub(crate) fn write_names(&self, number: u32, names: &AppliedNames) -> Result<(), StageFault> {
         let directory = self.at_directory(PrivateDir::open(&self.event_directory(number)))?;
         let bytes = self.at_directory(serde_json::to_vec(names).map_err(Into::into))?;
@@ -308,7 +365,9 @@ impl Stage {
             let upper = place.join(format!("git-{at}"));
             let entries = self.merged_entries(git.root)?;
             self.at_directory(flatten_git_directory(&entries, &git.path, &upper))?;
-            all.push(GitLayerDir { git_dir: self.roots()[git.root].join(&git.path), upper });
+            let first = entries.below(&git.path).map(|(_, entry)| entry.first_layer).min().unwrap_or(0);
+            let git_dir = self.roots()[git.root].join(&git.path);
+            all.push(GitLayerDir { git_dir, upper, since: self.layer_opened(first) });
         }
         Ok(all)
     }

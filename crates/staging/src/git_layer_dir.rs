@@ -1,17 +1,17 @@
 //! Joins the layers over a git directory into one, for the code that applies git's changes by its own rules.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, XattrFlags};
+use rustix::fs::{CWD, FileType, Mode, XattrFlags};
 use rustix::io::Errno;
 
 use crate::entry_kind::EntryKind;
-use crate::layer_entries::LayerState;
+use crate::layer_entries::{LayerState, for_each_entry};
 use crate::merged_entries::{MergedEntries, MergedEntry};
 use crate::open_files::link_target;
 
-/// Writes the entries below `git_dir` to the directory `upper`, in an overlay's format. Files are hard links.
+/// Writes the entries below `git_dir` to the directory `upper`, in an overlay's format.
 pub(crate) fn flatten_git_directory(entries: &MergedEntries, git_dir: &Path, upper: &Path) -> io::Result<()> {
     private_files::create_private_dir(upper)?;
     for (path, entry) in entries.below(git_dir) {
@@ -36,12 +36,23 @@ fn flatten_entry(entry: &MergedEntry, to: &Path) -> io::Result<()> {
                 rustix::fs::setxattr(to, "user.overlay.opaque", b"y", flags)?;
             }
         }
-        (_, EntryKind::File) => {
-            rustix::fs::linkat(CWD, &entry.source, CWD, to, AtFlags::empty())?;
-        }
+        // A copy: git's rules refuse a file with several names, whose content could change while it is checked.
+        (_, EntryKind::File) => patch::copy_tree(&entry.source, to)?,
         (_, EntryKind::Link) => rustix::fs::symlinkat(link_target(CWD, &entry.source)?, CWD, to)?,
         // Git has none of these.
         (_, EntryKind::Fifo | EntryKind::Socket | EntryKind::Device) => {}
     }
     Ok(())
+}
+
+/// Returns the files below `upper`, except git's objects, which are never replaced.
+pub(crate) fn changed_git_files(upper: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for_each_entry(upper, |entry| {
+        if entry.status.kind != EntryKind::Directory && !entry.path.starts_with("objects") {
+            files.push(entry.path);
+        }
+        Ok(())
+    })?;
+    Ok(files)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use patch::{DirectoryMode, DiskTree, EntryChange, EntryCommit, ModeChange, NewEntry};
 use rustix::fs::CWD;
 
-use crate::apply::MoveDirection;
+use crate::apply::{LandGit, MoveDirection};
 use crate::apply_plan::{RootLayers, Selection};
 use crate::base_state::{BaseDepth, BaseEntry};
 use crate::entry_kind::status_of;
@@ -22,6 +22,17 @@ pub enum CheckpointKind {
     Apply,
     /// Changes were discarded.
     Discard,
+}
+
+impl CheckpointKind {
+    /// Returns its name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Step => "step",
+            Self::Apply => "apply",
+            Self::Discard => "discard",
+        }
+    }
 }
 
 /// A point in the history that can be returned to.
@@ -105,7 +116,12 @@ impl Stage {
     }
 
     /// Repeats the last `steps` events that were taken back.
-    pub fn redo(&mut self, steps: usize, records: &Path) -> Result<HistoryMove, StageFault> {
+    pub fn redo(
+        &mut self,
+        steps: usize,
+        records: &Path,
+        land_git: LandGit<'_>,
+    ) -> Result<HistoryMove, StageFault> {
         let (lock, used) = self.lock_unused()?;
         self.finish_pending(records)?;
         if !self.is_untouched()? || self.record.in_effect == self.record.events.len() {
@@ -134,7 +150,7 @@ impl Stage {
                     let _first = self.record.events.pop();
                     self.save()?;
                     drop((lock.take(), used.take()));
-                    let report = self.apply(&selection, records)?;
+                    let report = self.apply(&selection, records, land_git)?;
                     done.changed.extend(report.applied);
                     let _gone = patch::remove_tree(&self.event_directory(event.number));
                     self.record.events.extend(behind);

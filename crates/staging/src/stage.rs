@@ -210,7 +210,7 @@ impl Stage {
         self.record_bases()?;
         let what = EventKind::Step { label: label.text.clone(), calls: label.calls.clone() };
         let number = self.record.open_layer;
-        self.push_event(StageEvent { number, at: seconds_now(), what });
+        self.push_event(StageEvent { number, at: seconds_now(), began: self.open_since, what });
         self.record.open_layer = self.take_number();
         self.record.generation += 1;
         self.create_layer()?;

@@ -42,6 +42,9 @@ pub(crate) struct StageEvent {
     pub(crate) number: u32,
     /// The seconds from 1970.
     pub(crate) at: u64,
+    /// For a step: when its layer was opened, in nanoseconds since 1970.
+    #[serde(default)]
+    pub(crate) began: i128,
     pub(crate) what: EventKind,
 }
 

@@ -65,7 +65,7 @@ impl Workplace {
     }
 
     fn apply(&mut self) -> toolgate_staging::ApplyReport {
-        self.stage.apply(&Selection::All, &self.records).unwrap()
+        self.stage.apply(&Selection::All, &self.records, &mut no_git).unwrap()
     }
 
     fn listing(&self) -> Listing {
@@ -77,6 +77,10 @@ impl Workplace {
         let below = |path: &Path| path.strip_prefix(&self.root).unwrap().to_owned();
         list.changes.iter().map(|change| (change.kind, below(&change.path))).collect()
     }
+}
+
+fn no_git(_: &toolgate_staging::GitLayerDir) -> Vec<String> {
+    Vec::new()
 }
 
 fn put(path: &Path, text: &str) {
@@ -140,7 +144,7 @@ fn all_kinds_of_changes_are_listed_applied_undone_and_redone() {
     let undone = work.stage.undo(1, &work.records).unwrap();
     assert_eq!((work.listing(), undone.left), (before.clone(), Vec::new()));
     assert_eq!(work.changes().len(), 6, "the changes are pending again");
-    work.stage.redo(1, &work.records).unwrap();
+    work.stage.redo(1, &work.records, &mut no_git).unwrap();
     assert_eq!(work.listing(), after);
     work.stage.undo(2, &work.records).unwrap();
     assert_eq!((work.listing(), work.changes()), (before, Vec::new()));
@@ -160,7 +164,9 @@ fn what_the_user_changed_too_is_a_conflict_and_nothing_lands() {
     put(&work.root.join("c"), "user\n");
     put(&work.root.join("new"), "user\n");
     let before = work.listing();
-    let Err(StageFault::Conflicts { conflicts }) = work.stage.apply(&Selection::All, &work.records) else {
+    let Err(StageFault::Conflicts { conflicts }) =
+        work.stage.apply(&Selection::All, &work.records, &mut no_git)
+    else {
         panic!()
     };
     let found: Vec<_> = conflicts
@@ -218,7 +224,7 @@ fn paths_are_applied_and_discarded_one_by_one() {
     work.step("c", "session\n");
     let only = |work: &Workplace, path: &str| Selection::Paths(vec![work.root.join(path)]);
     let (a, b) = (only(&work, "a"), only(&work, "b"));
-    work.stage.apply(&a, &work.records).unwrap();
+    work.stage.apply(&a, &work.records, &mut no_git).unwrap();
     work.stage.discard(&b, &work.records).unwrap();
     assert_eq!(work.listing()[Path::new("a")], "644 session\n");
     assert_eq!(work.changes(), [(ChangeKind::Modified, PathBuf::from("c"))]);
@@ -228,7 +234,10 @@ fn paths_are_applied_and_discarded_one_by_one() {
     assert_eq!(work.changes().len(), 3);
     assert_eq!(work.listing()[Path::new("a")], "644 a\n");
     let unknown = only(&work, "nothing");
-    assert!(matches!(work.stage.apply(&unknown, &work.records), Err(StageFault::NoSuchChange { .. })));
+    assert!(matches!(
+        work.stage.apply(&unknown, &work.records, &mut no_git),
+        Err(StageFault::NoSuchChange { .. })
+    ));
 }
 
 #[test]
@@ -242,7 +251,7 @@ fn configuration_that_programs_obey_is_applied_only_by_name() {
     assert!(!work.root.join(".claude").exists());
     assert_eq!(work.changes(), [(ChangeKind::Added, PathBuf::from(".claude/settings.json"))]);
     let named = Selection::Paths(vec![work.root.join(".claude")]);
-    work.stage.apply(&named, &work.records).unwrap();
+    work.stage.apply(&named, &work.records, &mut no_git).unwrap();
     assert!(work.root.join(".claude/settings.json").exists());
 }
 
@@ -268,7 +277,10 @@ fn a_command_that_runs_keeps_others_from_applying() {
     let mut work = Workplace::new(&[("a", "a\n")]);
     work.step("a", "session\n");
     let running = work.stage.begin_use().unwrap();
-    assert!(matches!(work.stage.apply(&Selection::All, &work.records), Err(StageFault::Busy { .. })));
+    assert!(matches!(
+        work.stage.apply(&Selection::All, &work.records, &mut no_git),
+        Err(StageFault::Busy { .. })
+    ));
     drop(running);
     work.apply();
 }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use patch::{CommitMilestone, CommitStep, DiskTree, FileChange, ParsedPatch, PatchPlan};
+use patch::{CommitMilestone, CommitStep, DiskTree, FileChange, MountedRoot, ParsedPatch, PatchPlan};
 use policy::shell::PatchCommand;
-use policy::{Denial, Effect, Intent, Permit};
+use policy::{Denial, Effect, Intent, Permit, ReadScope, WorkspaceView};
 use serde_json::json;
 use tool::{
     Args, BadArguments, Cx, ErrorHints, FreeformSpec, JsonSchema, StrictMode, TakenOverCall, TextGrammar,
@@ -129,7 +129,8 @@ impl ToolHandler for ApplyPatch {
             (args.patch.clone(), preview_permit.clone(), cx.working_dir().clone());
         let planned = cx.run_blocking(move |_| {
             let read_scope = Arc::clone(permit.read_scope());
-            let (disk, denied) = open_tree(&working_dir, move |real| read_scope.check_read(real))?;
+            let (disk, denied) =
+                open_tree(&working_dir, &Arc::clone(&read_scope), move |real| read_scope.check_read(real))?;
             let (located, spelling) = PathSpelling::relocate(&patch, &permit, &working_dir)?;
             let plan = PatchPlan::build(&located, &disk).map_err(|failure| failure.to_string());
             let plan = plan.and_then(|plan| {
@@ -310,7 +311,7 @@ pub(crate) fn open_writable_tree(
     permit: &Permit,
 ) -> Result<(DiskTree, SharedDenial), ToolError> {
     let judge = permit.clone();
-    open_tree(working_dir, move |real| check_may_edit(&judge, real))
+    open_tree(working_dir, permit.read_scope(), move |real| check_may_edit(&judge, real))
 }
 
 /// The first denial of the judge, shared with the tree.
@@ -319,11 +320,16 @@ pub(crate) type SharedDenial = Arc<Mutex<Option<Denial>>>;
 /// Opens the tree that `judge` lets a patch touch.
 fn open_tree(
     working_dir: &WorkingDir,
+    read_scope: &ReadScope,
     judge: impl Fn(&Path) -> Result<(), Denial> + Send + Sync + 'static,
 ) -> Result<(DiskTree, SharedDenial), ToolError> {
     let denied = SharedDenial::default();
     let first_denial = Arc::clone(&denied);
-    let disk = DiskTree::open_at(&working_dir.cwd).map_err(|fault| {
+    let opened = DiskTree::open_at(&working_dir.cwd).and_then(|disk| match read_scope.view() {
+        Some(view) => disk.with_mounted_roots(mounted_roots(&**view)?),
+        None => Ok(disk),
+    });
+    let disk = opened.map_err(|fault| {
         ToolError::io(format!("`{}` cannot be opened: {fault}", working_dir.cwd.display()))
     })?;
     let disk = disk.with_hard_link_hint(HARD_LINK_HINT).with_access_check(Arc::new(move |real, _access| {
@@ -334,6 +340,13 @@ fn open_tree(
         })
     }));
     Ok((disk, denied))
+}
+
+/// Opens the directories of a view.
+fn mounted_roots(view: &dyn WorkspaceView) -> std::io::Result<Vec<MountedRoot>> {
+    let open =
+        |path: &std::path::PathBuf| Ok(MountedRoot { path: path.clone(), directory: view.open_root(path)? });
+    view.roots().iter().map(open).collect()
 }
 
 /// Checks that the file at the real path `real` may be edited: everywhere that commands may write, except inside

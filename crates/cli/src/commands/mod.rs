@@ -3,6 +3,7 @@
 pub(crate) mod acp;
 pub(crate) mod approve;
 pub(crate) mod call;
+pub(crate) mod changes;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
@@ -23,6 +24,7 @@ pub(crate) mod script_server;
 pub(crate) mod serve;
 pub(crate) mod stats;
 pub(crate) mod tools;
+pub(crate) mod try_command;
 
 use std::future::Future;
 

@@ -12,11 +12,11 @@ use runtime::{CommandSandbox, Denial, Enforcement, SandboxFault};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::args::SandboxArgs;
+use crate::args::{SandboxArgs, WorkspaceArgs};
 use crate::exit_status::UNCONFINED;
 use config::OperationFault;
 use config::SettingSource;
-use session::compose::compose_with;
+use session::compose::{ComposedTools, compose_with};
 use session::confinement_warnings::warn_once;
 use session::hints;
 
@@ -29,8 +29,26 @@ const TERMINAL_VARIABLES: &[&str] = &["TERM", "COLORTERM", "NO_COLOR", "TERM_PRO
 const LEFTOVER_GRACE_PERIOD: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, OperationFault> {
-    let explain = args.explain;
-    let composed = compose_with(&args.place, |config| {
+    let SandboxArgs { explain, env, place, argv } = args;
+    let composed = compose_for_command(&place, &env)?;
+    let sandbox = composed.record_refusals(explain).build_sandbox()?;
+    run_in(&sandbox, SandboxRun { argv, explain })
+}
+
+/// A command to run in the sandbox.
+pub(crate) struct SandboxRun {
+    /// The program and its arguments.
+    pub(crate) argv: Vec<String>,
+    /// True if its confinement and its refusals are printed.
+    pub(crate) explain: bool,
+}
+
+/// Composes a sandbox in which a single command can work.
+pub(crate) fn compose_for_command(
+    place: &WorkspaceArgs,
+    env: &[String],
+) -> Result<ComposedTools, OperationFault> {
+    compose_with(place, |config| {
         // A single command should be able to work here, so workspace-write is the default of this command.
         if config.sandbox.source == SettingSource::BuiltIn {
             config.sandbox.value = config::SandboxMode::WorkspaceWrite;
@@ -38,19 +56,23 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, OperationFault> {
         for named in TERMINAL_VARIABLES.iter().filter(|name| std::env::var_os(name).is_some()) {
             config.commands.add_variable(named);
         }
-        for named in &args.env {
+        for named in env {
             config.commands.add_variable(named);
         }
-    })?;
-    let sandbox = composed.record_refusals(explain).build_sandbox()?;
+    })
+}
+
+/// Runs the command, with the terminal or the standard streams of this program.
+pub(crate) fn run_in(sandbox: &CommandSandbox, run: SandboxRun) -> Result<ExitCode, OperationFault> {
+    let SandboxRun { argv, explain } = run;
     super::block_on_current_thread(async {
         if explain {
-            match sandbox.explain(&args.argv).await {
+            match sandbox.explain(&argv).await {
                 Ok(explained) => print_report(&explained),
                 Err(fault) => return Ok(report_fault(&fault)),
             }
         }
-        match sandbox.enforcement(&args.argv).await {
+        match sandbox.enforcement(&argv).await {
             Ok(enforcement) => {
                 enforcement.warning().iter().for_each(|weaker| warn_once(&hints::explain(weaker)));
             }
@@ -61,9 +83,9 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, OperationFault> {
             && std::io::stderr().is_terminal();
         let started = if all_terminals {
             let size = terminal_size();
-            sandbox.run_in_terminal(args.argv, size.rows, size.cols).await
+            sandbox.run_in_terminal(argv, size.rows, size.cols).await
         } else {
-            sandbox.run(args.argv, clone_stdio()?).await
+            sandbox.run(argv, clone_stdio()?).await
         };
         let (session, pump) = match started {
             Ok(started) => started,
@@ -78,7 +100,6 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, OperationFault> {
         for note in session.land() {
             terminal::print_hint(&note);
         }
-        drop::<CommandSandbox>(sandbox);
         Ok(code)
     })
 }

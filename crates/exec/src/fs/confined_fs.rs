@@ -1,9 +1,9 @@
 //! Confined file access: resolves a path that the model chose to a file handle, within the roots of a permit.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use policy::{Denial, DenyRead, Permit, ReadScope};
+use policy::{Denial, DenyRead, Permit, ReadScope, WorkspaceView, innermost_root};
 use rustix::io::Errno;
 
 use super::sys::{self, LinkHandling};
@@ -52,7 +52,7 @@ impl ConfinedFs {
     /// uses it for the ancestors of a stated path.
     pub(super) fn try_lookup(&self, path: &Path) -> Result<FileHandle, LookupFailure> {
         let (root, below) = self.read_scope().locate(path).map_err(FsError::from)?;
-        match open_beneath_root(root.path(), below, LinkHandling::Follow) {
+        match self.open_beneath(root.path(), below, LinkHandling::Follow) {
             Ok(fd) => Ok(self.check_opened_file(path, fd)?),
             Err(Errno::XDEV) => self.follow_outside_link(path, root.path(), below),
             Err(errno) => Err(LookupFailure::Errno(errno)),
@@ -76,13 +76,13 @@ impl ConfinedFs {
         below: &Path,
     ) -> Result<FileHandle, LookupFailure> {
         let outside = || FsError::Denied(Denial::LeadsOutside { path: path.to_owned() });
-        let target = sys::target(&root.join(below)).map_err(|errno| match errno {
+        let target = self.link_target(&root.join(below)).map_err(|errno| match errno {
             // A failure of this process, not of the path: it reveals nothing about the target.
             Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => LookupFailure::Errno(errno),
             _ => LookupFailure::BrokenOutsideLink,
         })?;
         let (root, below) = self.read_scope().locate(&target).map_err(|_| outside())?;
-        let fd = open_beneath_root(root.path(), below, LinkHandling::Refuse).map_err(|_| outside())?;
+        let fd = self.open_beneath(root.path(), below, LinkHandling::Refuse).map_err(|_| outside())?;
         Ok(self.check_opened_file(path, fd)?)
     }
 
@@ -104,10 +104,56 @@ impl ConfinedFs {
         if let Some(rule) = self.deny().denying_pattern(&real) {
             return Err(Denial::DenyRead { path: path.to_owned(), rule: rule.to_owned() }.into());
         }
-        if is_deleted(&real, root.path(), below, stat) {
+        if self.is_deleted(&real, root.path(), below, stat) {
             return Err(FsError::NotFound { path: path.to_owned(), nearest: Vec::new(), exists: None });
         }
         Ok(FileHandle::new(fd, real, stat))
+    }
+}
+
+impl ConfinedFs {
+    /// Opens `below` in `root`: in the view of staged changes, if the file lies in one of its directories.
+    fn open_beneath(&self, root: &Path, below: &Path, links: LinkHandling) -> rustix::io::Result<OwnedFd> {
+        let Some(view) = self.read_scope().view() else { return open_beneath_root(root, below, links) };
+        let path = root.join(below);
+        if let Some((staged, below)) = innermost_root(view.roots(), &path) {
+            return open_in_view(&**view, staged, below, links);
+        }
+        let fd = open_beneath_root(root, below, links)?;
+        // A link of the user's tree may lead into a staged directory.
+        let real = sys::real_path(fd.as_fd())?;
+        match innermost_root(view.roots(), &real) {
+            Some((staged, below)) => open_in_view(&**view, staged, below, LinkHandling::Refuse),
+            None => Ok(fd),
+        }
+    }
+
+    /// Returns the real path that the link `path` leads to, even outside every root.
+    fn link_target(&self, path: &Path) -> rustix::io::Result<PathBuf> {
+        let Some(view) = self.read_scope().view() else { return sys::target(path) };
+        let Some((staged, below)) = innermost_root(view.roots(), path) else { return sys::target(path) };
+        let root = view.open_root(staged).map_err(|error| errno_of(&error))?;
+        let (parent, name) =
+            (below.parent().unwrap_or(Path::new("")), below.file_name().ok_or(Errno::INVAL)?);
+        let parent = sys::beneath(root.as_fd(), parent, sys::PEEK, LinkHandling::Follow)?;
+        // The link may exist in the staged changes alone, and so may its target.
+        let target = sys::read_link(parent.as_fd(), name)?;
+        let target = policy::normalize_path(&sys::real_path(parent.as_fd())?.join(target));
+        match sys::target(&target) {
+            Err(Errno::NOENT) => Ok(target),
+            real => real,
+        }
+    }
+
+    /// Returns true if the file was deleted. The kernel appends " (deleted)" to the path of a deleted file. A file may
+    /// also have that name: then a lookup of the name finds the same file.
+    fn is_deleted(&self, real: &Path, root: &Path, below: &Path, stat: FileStat) -> bool {
+        if !real.as_os_str().as_encoded_bytes().ends_with(b" (deleted)") {
+            return false;
+        }
+        let again =
+            self.open_beneath(root, below, LinkHandling::Refuse).and_then(|fd| rustix::fs::fstat(&fd));
+        again.map_or(true, |again| FileStat::from_stat(&again).identity != stat.identity)
     }
 }
 
@@ -120,12 +166,16 @@ fn open_beneath_root(root: &Path, below: &Path, links: LinkHandling) -> rustix::
     sys::beneath(root.as_fd(), below, sys::PEEK, links)
 }
 
-/// Returns true if the file was deleted. The kernel appends " (deleted)" to the path of a deleted file. A file may
-/// also have that name: then a lookup of the name finds the same file.
-fn is_deleted(real: &Path, root: &Path, below: &Path, stat: FileStat) -> bool {
-    if !real.as_os_str().as_encoded_bytes().ends_with(b" (deleted)") {
-        return false;
-    }
-    let again = open_beneath_root(root, below, LinkHandling::Refuse).and_then(|fd| rustix::fs::fstat(&fd));
-    again.map_or(true, |again| FileStat::from_stat(&again).identity != stat.identity)
+fn open_in_view(
+    view: &dyn WorkspaceView,
+    root: &Path,
+    below: &Path,
+    links: LinkHandling,
+) -> rustix::io::Result<OwnedFd> {
+    let root = view.open_root(root).map_err(|error| errno_of(&error))?;
+    sys::beneath(root.as_fd(), below, sys::PEEK, links)
+}
+
+fn errno_of(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
 }

@@ -17,7 +17,7 @@ use tokio::net::UnixStream;
 use super::codec::{LENGTH_PREFIX_BYTES, message_length};
 
 /// The maximum number of descriptors in one message.
-pub(crate) const MAX_FDS: usize = 5;
+pub(crate) const MAX_FDS: usize = 64;
 
 /// Sends `bytes` with `fds` as ancillary data, without blocking. Returns the number of bytes sent.
 pub(crate) fn send(to: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {

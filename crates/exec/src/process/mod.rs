@@ -50,3 +50,4 @@ pub(crate) use running_process::{ProcessPipes, RunningProcess};
 pub use spawn_fault::SpawnFault;
 pub use spawner::{CellPermit, ConfinementReport, ProcessCommand, Spawner, Stdio};
 pub use spawner_entry::raise_open_files;
+pub(crate) use spawner_process::STAGE_HOLDER_ORDER;

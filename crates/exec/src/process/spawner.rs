@@ -185,12 +185,12 @@ impl Spawner {
         self.cells.lend_scratch(scratch);
     }
 
-    /// Requests a cell from the spawner as `order` says, and returns the socket to it.
-    pub(crate) fn request_cell(&self, order: &[u8]) -> Result<StdStream, SpawnFault> {
+    /// Requests a process from the spawner as `order` says, with these descriptors, and returns the socket to it.
+    pub(crate) fn request_cell(&self, order: &[u8], fds: &[OwnedFd]) -> Result<StdStream, SpawnFault> {
         let mut shared = self.shared.lock();
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
-        shared.request_from_spawner(order, &theirs)?;
+        shared.request_from_spawner(order, fds, &theirs)?;
         Ok(ours)
     }
 
@@ -221,7 +221,7 @@ impl Spawner {
                 return Ok((supervisor, layer_names, SupervisorSource::Reused));
             }
             let (ours, theirs) = pair()?;
-            send_request(&cell.control, &[0], &theirs)?;
+            send_request(&cell.control, &[0], &[], &theirs)?;
             return Ok((ours, cell.new_layers(), SupervisorSource::Cell));
         }
         let mut shared = self.shared.lock();
@@ -229,7 +229,7 @@ impl Spawner {
             return Ok((supervisor, Vec::new(), SupervisorSource::Reused));
         }
         let (ours, theirs) = pair()?;
-        let source = shared.request_from_spawner(&MessageEncoder::new().finish(), &theirs)?;
+        let source = shared.request_from_spawner(&MessageEncoder::new().finish(), &[], &theirs)?;
         Ok((ours, Vec::new(), source))
     }
 }
@@ -274,17 +274,18 @@ impl SpawnerState {
     fn request_from_spawner(
         &mut self,
         order: &[u8],
+        fds: &[OwnedFd],
         theirs: &StdStream,
     ) -> Result<SupervisorSource, SpawnFault> {
         if let Some(link) = &self.link
-            && send_request(&link.socket, order, theirs).is_ok()
+            && send_request(&link.socket, order, fds, theirs).is_ok()
         {
             return Ok(SupervisorSource::Spawner(link.id()));
         }
         // There is no spawner, or it was killed: it can no longer clean up after the supervisors that it created.
         self.idle.clear();
         let link = self.link.insert(SpawnerLink::open()?);
-        send_request(&link.socket, order, theirs)?;
+        send_request(&link.socket, order, fds, theirs)?;
         Ok(SupervisorSource::Spawner(link.id()))
     }
 }
@@ -324,13 +325,12 @@ impl SpawnerLink {
     }
 }
 
-/// Sends an order with the socket `end`, which the new supervisor or cell will serve.
-fn send_request(socket: &StdStream, order: &[u8], end: &StdStream) -> io::Result<()> {
-    fd_passing::send_all(socket, order, &[end.as_fd()], Some(SPAWNER_TIMEOUT)).map_err(|error| {
-        match error.kind() {
-            io::ErrorKind::TimedOut => io::Error::new(error.kind(), "the spawner does not answer"),
-            _ => error,
-        }
+/// Sends an order with the descriptors `fds`, and last the socket `end`, which the new process will serve.
+fn send_request(socket: &StdStream, order: &[u8], fds: &[OwnedFd], end: &StdStream) -> io::Result<()> {
+    let all: Vec<_> = fds.iter().map(AsFd::as_fd).chain([end.as_fd()]).collect();
+    fd_passing::send_all(socket, order, &all, Some(SPAWNER_TIMEOUT)).map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut => io::Error::new(error.kind(), "the spawner does not answer"),
+        _ => error,
     })
 }
 

@@ -19,6 +19,7 @@ use super::{descendants, fd_passing, supervisor};
 use crate::sandbox::cell;
 use crate::sandbox::cell_plan::CellPlan;
 use crate::sandbox::cgroup::CellCgroup;
+use crate::sandbox::stage_holder;
 
 /// The pause before the next search for orphans of killed supervisors.
 const ORPHAN_SEARCH_INTERVAL: Duration = Duration::from_millis(50);
@@ -51,16 +52,19 @@ pub(super) fn serve(limits: LaunchLimits) -> ! {
             && ready.get(1).is_some_and(|host| !host.revents().is_empty());
         drop(ready);
         if host_ready && let Some(open) = &host {
-            let Some((plan, control)) = receive_request(open) else {
+            let Some((order, control)) = receive_request(open) else {
                 host = None;
                 continue;
             };
-            let group = plan.as_ref().and_then(|plan| CellCgroup::create(&plan.limits));
+            let group = match &order {
+                SpawnOrder::Cell { plan, .. } => CellCgroup::create(&plan.limits),
+                SpawnOrder::Supervisor | SpawnOrder::StageHolder => None,
+            };
             match sys::fork() {
                 Ok(ForkSide::Child) => {
                     // If the child held the socket, the host would not notice the end of the spawner.
                     drop((host.take(), signals));
-                    run_child(plan, group.as_ref(), &control, limits)
+                    run_child(order, group.as_ref(), &control, limits)
                 }
                 Ok(ForkSide::Parent(pid)) => {
                     supervisors.insert(pid);
@@ -75,15 +79,26 @@ pub(super) fn serve(limits: LaunchLimits) -> ! {
     }
 }
 
-fn run_child(
-    plan: Option<CellPlan>,
-    group: Option<&CellCgroup>,
-    control: &OwnedFd,
-    limits: LaunchLimits,
-) -> ! {
-    match plan {
-        Some(plan) => cell::serve(plan, group, control, limits),
-        None => supervisor::supervise(control, limits, None, None),
+/// A process that the host requests.
+enum SpawnOrder {
+    /// A supervisor outside of any cell.
+    Supervisor,
+    /// A cell, with the mounts of its staged roots.
+    Cell { plan: CellPlan, staged: Vec<OwnedFd> },
+    /// The process that mounts the layers of staged changes.
+    StageHolder,
+}
+
+/// The whole content of the message that requests a stage holder. No plan of a cell begins with this byte.
+const STAGE_HOLDER_BYTE: u8 = 0xff;
+/// The message that requests a stage holder.
+pub(crate) const STAGE_HOLDER_ORDER: &[u8] = &[1, 0, 0, 0, STAGE_HOLDER_BYTE];
+
+fn run_child(order: SpawnOrder, group: Option<&CellCgroup>, control: &OwnedFd, limits: LaunchLimits) -> ! {
+    match order {
+        SpawnOrder::Cell { plan, staged } => cell::serve(plan, &staged, group, control, limits),
+        SpawnOrder::Supervisor => supervisor::supervise(control, limits, None, None),
+        SpawnOrder::StageHolder => stage_holder::serve(control),
     }
 }
 
@@ -112,14 +127,16 @@ fn take_stdin() -> rustix::io::Result<OwnedFd> {
     Ok(host)
 }
 
-/// Receives a request: a cell with this plan or a supervisor, and its socket. Returns `None` if the host is gone.
-fn receive_request(host: &OwnedFd) -> Option<(Option<CellPlan>, OwnedFd)> {
+/// Receives a request, and the socket of the new process, which comes last. Returns `None` if the host is gone.
+fn receive_request(host: &OwnedFd) -> Option<(SpawnOrder, OwnedFd)> {
     let (bytes, mut fds) = fd_passing::receive_message(host, MAX_ORDER_BYTES)?;
-    let plan = match bytes.is_empty() {
-        true => None,
-        false => Some(CellPlan::read(&mut MessageDecoder(&bytes))?),
+    let control = fds.pop()?;
+    let order = match bytes.as_slice() {
+        [] => SpawnOrder::Supervisor,
+        [STAGE_HOLDER_BYTE] => SpawnOrder::StageHolder,
+        plan => SpawnOrder::Cell { plan: CellPlan::read(&mut MessageDecoder(plan))?, staged: fds },
     };
-    Some((plan, fds.pop()?))
+    Some((order, control))
 }
 
 /// Reaps all processes that have exited. Returns true if no child is left.

@@ -81,10 +81,11 @@ impl ProgramConfinement {
     }
 }
 
-/// Becomes the cell of `plan`, in the control group `group` if there is one. Serves the host at the other end of
-/// `control`.
+/// Becomes the cell of `plan`, in the control group `group` if there is one. `staged` are the mounts of its staged
+/// roots. Serves the host at the other end of `control`.
 pub(crate) fn serve(
     plan: CellPlan,
+    staged: &[OwnedFd],
     group: Option<&CellCgroup>,
     control: &OwnedFd,
     limits: confined::LaunchLimits,
@@ -92,7 +93,7 @@ pub(crate) fn serve(
     let _old_kernel = rustix::thread::set_name(c"toolgate-cell");
     let group = group.filter(|group| group.enter().is_ok());
     let asks_memory = plan.limits.memory.is_some();
-    let (mut confinement, mut spare) = match build_confinement(plan, limits) {
+    let (mut confinement, mut spare) = match build_confinement(plan, staged, limits) {
         Ok(built) => built,
         Err(fault) => {
             let _host_is_gone = fd_passing::send_all(control, &encode_failure(&fault), &[], None);
@@ -267,6 +268,7 @@ fn open_directory(path: &std::path::Path) -> rustix::io::Result<OwnedFd> {
 
 fn build_confinement(
     mut plan: CellPlan,
+    staged: &[OwnedFd],
     limits: confined::LaunchLimits,
 ) -> Result<(ProgramConfinement, Option<SpareSupervisor>), MountFault> {
     let mut gaps = BTreeSet::new();
@@ -277,7 +279,7 @@ fn build_confinement(
     let scratch = open_directory(&plan.scratch).ok();
     let bound_sockets = BoundSockets::new(own_network)
         .map_err(|errno| MountFault::Machine("asking about sockets".to_owned(), errno))?;
-    enter_sandbox(&mut plan, &mut gaps)?;
+    enter_sandbox(&mut plan, staged, &mut gaps)?;
     let landlock =
         if plan.tier >= Tier::Landlock { landlock_version(&plan, own_mounts, &mut gaps)? } else { None };
     let brokered = can_install_listener()?;
@@ -320,15 +322,22 @@ fn build_confinement(
 }
 
 /// Moves this process into the namespaces of `plan`, and drops the capabilities that it has there.
-fn enter_sandbox(plan: &mut CellPlan, gaps: &mut BTreeSet<EnforcementGap>) -> Result<(), MountFault> {
+fn enter_sandbox(
+    plan: &mut CellPlan,
+    staged: &[OwnedFd],
+    gaps: &mut BTreeSet<EnforcementGap>,
+) -> Result<(), MountFault> {
     if plan.tier < Tier::Namespaces {
+        if !plan.staged.is_empty() {
+            return Err(MountFault::Machine("mounting staged changes".to_owned(), Errno::NOSYS));
+        }
         // Only root has capabilities to drop.
         let _has_none = sys::forget_capabilities();
         gaps.extend(without_namespaces(plan));
         return Ok(());
     }
     enter_namespaces(plan)?;
-    let missing = mounts::build(plan)?;
+    let missing = mounts::build(plan, staged)?;
     if !missing.is_empty() {
         gaps.insert(EnforcementGap::PackageCaches);
         plan.mounts.retain(|mount| !missing.contains(&mount.at));
@@ -415,29 +424,34 @@ fn landlock_version(
 
 /// Enters new namespaces, in which the user keeps the same ids.
 fn enter_namespaces(plan: &CellPlan) -> Result<(), MountFault> {
+    let mut all = Namespaces::MOUNT.union(Namespaces::IPC).union(Namespaces::UTS).union(Namespaces::CGROUP);
+    if plan.network != NetworkPolicy::On {
+        all = all.union(Namespaces::NETWORK);
+    }
+    enter_user_namespace(all)?;
+    // Allowed hosts are reached over the loopback.
+    if plan.network == NetworkPolicy::Loopback || plan.is_relayed() {
+        let doing = |errno| MountFault::Machine("starting the loopback network".to_owned(), errno);
+        loopback::bring_up().map_err(doing)?;
+    }
+    Ok(())
+}
+
+/// Enters a new user namespace, in which the user keeps the same ids, and the namespaces `others`.
+pub(super) fn enter_user_namespace(others: Namespaces) -> Result<(), MountFault> {
     let at = |doing: &str| {
         let doing = doing.to_owned();
         move |errno| MountFault::Machine(doing, errno)
     };
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
-    let mut all = Namespaces::USER.union(Namespaces::MOUNT).union(Namespaces::IPC).union(Namespaces::UTS);
-    all = all.union(Namespaces::CGROUP);
-    if plan.network != NetworkPolicy::On {
-        all = all.union(Namespaces::NETWORK);
-    }
-    sys::unshare(all).map_err(at("making namespaces"))?;
+    sys::unshare(Namespaces::USER.union(others)).map_err(at("making namespaces"))?;
     // Otherwise this process does not own its files in /proc.
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(at("naming users"))?;
     write("/proc/self/setgroups", "deny").map_err(at("naming groups"))?;
     let (user, group) = (user.as_raw(), group.as_raw());
     write("/proc/self/uid_map", &format!("{user} {user} 1\n")).map_err(at("naming users"))?;
     write("/proc/self/gid_map", &format!("{group} {group} 1\n")).map_err(at("naming groups"))?;
-    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at("naming users"))?;
-    // Allowed hosts are reached over the loopback.
-    if plan.network == NetworkPolicy::Loopback || plan.is_relayed() {
-        loopback::bring_up().map_err(at("starting the loopback network"))?;
-    }
-    Ok(())
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at("naming users"))
 }
 
 fn write(path: &str, text: &str) -> rustix::io::Result<()> {

@@ -27,6 +27,8 @@ pub(crate) struct CellPlan {
     pub(crate) scratch: PathBuf,
     /// True if refused file changes are recorded.
     pub(crate) records_denied_writes: bool,
+    /// The directories that staged changes cover, outer ones first. Their mounts come with the plan.
+    pub(crate) staged: Vec<PathBuf>,
 }
 
 /// One mount.
@@ -87,8 +89,18 @@ impl CellPlan {
     }
 
     pub(crate) fn write(&self, out: &mut MessageEncoder) {
-        let Self { tier, network, hosts, mounts, writable, sockets, limits, scratch, records_denied_writes } =
-            self;
+        let Self {
+            tier,
+            network,
+            hosts,
+            mounts,
+            writable,
+            sockets,
+            limits,
+            scratch,
+            records_denied_writes,
+            staged,
+        } = self;
         out.byte(*tier as u8);
         out.byte(*network as u8);
         out.byte(u8::from(*records_denied_writes));
@@ -123,6 +135,8 @@ impl CellPlan {
         for limit in [processes, memory, file_size, open_files, scratch, shared_memory] {
             out.number(limit.unwrap_or(u64::MAX));
         }
+        out.number(staged.len() as u64);
+        staged.iter().for_each(|root| write_path(out, root));
     }
 
     pub(crate) fn read(input: &mut MessageDecoder<'_>) -> Option<Self> {
@@ -155,7 +169,19 @@ impl CellPlan {
             scratch: limit()?,
             shared_memory: limit()?,
         };
-        Some(Self { tier, network, hosts, mounts, writable, sockets, limits, scratch, records_denied_writes })
+        let staged = input.list()?.into_iter().map(path_from_bytes).collect();
+        Some(Self {
+            tier,
+            network,
+            hosts,
+            mounts,
+            writable,
+            sockets,
+            limits,
+            scratch,
+            records_denied_writes,
+            staged,
+        })
     }
 }
 
@@ -223,6 +249,7 @@ mod tests {
             limits: ResourceLimits { memory: Some(5), scratch: Some(7), ..ResourceLimits::default() },
             scratch: "/s".into(),
             records_denied_writes: true,
+            staged: vec!["/w".into()],
         };
         let mut out = MessageEncoder::new();
         plan.write(&mut out);

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use policy::{Confinement, Enforcement, EnforcementGap, MissingTier, NetworkPolicy, ReadScope, Tier};
+use policy::{
+    Confinement, Enforcement, EnforcementGap, MissingTier, NetworkPolicy, ReadScope, Tier, WorkspaceView,
+};
 use rustix::io::Errno;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
@@ -36,8 +38,11 @@ pub(super) async fn create_strongest(
     scratch: &Arc<Scratch>,
 ) -> Result<SandboxCell, SpawnFault> {
     let mut missing = Vec::new();
+    // Without mounts of its own, a command would write to the user's tree.
+    let staged = read_scope.view().is_some();
     for tier in [Tier::Namespaces, Tier::Landlock, Tier::Seccomp] {
-        if tier > confinement.strongest_tier || tier < confinement.weakest_tier.0 {
+        let is_out_of_range = tier > confinement.strongest_tier || tier < confinement.weakest_tier.0;
+        if is_out_of_range || (staged && tier < Tier::Namespaces) {
             continue;
         }
         let planned = plan_off_runtime(read_scope, confinement, scratch, tier).await?;
@@ -45,7 +50,8 @@ pub(super) async fn create_strongest(
         if let Some(fault) = missing_protection(&planned).filter(|_| confinement.weakest_tier.0 >= tier) {
             return Err(fault);
         }
-        match request_cell(spawner, &planned).await? {
+        let generation = read_scope.view().map(|view| view.generation());
+        match request_cell(spawner, &planned, read_scope.view()).await? {
             Ok(created) => {
                 let mut gaps = created.gaps;
                 if planned.truncated || planned.links_not_followed || !planned.unread_repositories.is_empty()
@@ -61,6 +67,7 @@ pub(super) async fn create_strongest(
                     confinement: Arc::clone(confinement),
                     scratch: Arc::clone(scratch),
                     planned,
+                    view_generation: generation,
                     tier,
                     enforcement,
                     terminals: created.terminals,
@@ -110,10 +117,13 @@ struct CreatedCell {
 async fn request_cell(
     spawner: &Spawner,
     planned: &PlannedCell,
+    view: Option<&Arc<dyn WorkspaceView>>,
 ) -> Result<Result<CreatedCell, String>, SpawnFault> {
     let mut message = MessageEncoder::new();
     planned.plan.write(&mut message);
-    let control = spawner.request_cell(&message.finish())?;
+    let staged = view.map(|view| view.detached_mounts()).transpose()?.unwrap_or_default();
+    let control = spawner.request_cell(&message.finish(), &staged)?;
+    drop(staged);
     let control = UnixStream::from_std(control)?;
     let gone = || io::Error::other("the cell ended before it was there");
     let mounts = u32::try_from(planned.plan.mounts.len()).unwrap_or(u32::MAX);
@@ -208,7 +218,7 @@ pub async fn probe(spawner: &Spawner) -> Result<(Vec<MachineSupport>, Option<Set
         let planned = plan_off_runtime(&read_scope, &confinement, &scratch, tier).await?;
         support.push(MachineSupport {
             tier,
-            outcome: request_cell(spawner, &planned).await?.map(|made| made.gaps),
+            outcome: request_cell(spawner, &planned, None).await?.map(|made| made.gaps),
         });
     }
     let missing: Vec<MissingTier> = support

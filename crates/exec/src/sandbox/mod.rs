@@ -37,11 +37,16 @@ pub(crate) mod seccomp_filter;
 mod set_aside;
 mod setup_advice;
 mod socket_origin;
+pub(crate) mod stage_holder;
+mod staged_view;
 pub(crate) mod sys;
 
 pub use cgroup::CgroupSupport;
 pub use create_cell::{MachineSupport, check_tiers, probe};
 pub(crate) use file_stamp::FileStamp;
+pub use git::land_git_layer;
 pub use refusal::SandboxRefusal;
 pub use scratch::Scratch;
 pub use setup_advice::SetupFix;
+pub use stage_holder::StageMount;
+pub use staged_view::{StageMountFault, StagedView};

@@ -17,6 +17,7 @@ use rustix::mount::{
 };
 
 use super::cell_plan::{CellPlan, MountContent, PlannedMount};
+use super::stage_holder::StageMount;
 use super::sys::{self, MountFlags};
 use crate::openat2::openat2;
 
@@ -82,10 +83,17 @@ pub(super) struct PreparedMount<'a> {
     is_dev: bool,
 }
 
-/// Builds the file system of `plan` in this mount namespace. Returns the overlays that are not available.
-pub(crate) fn build(plan: &CellPlan) -> std::result::Result<Vec<PathBuf>, MountFault> {
+/// Builds the file system of `plan` in this mount namespace. `staged` are the mounts of its staged roots. Returns the
+/// overlays that are not available.
+pub(crate) fn build(plan: &CellPlan, staged: &[OwnedFd]) -> std::result::Result<Vec<PathBuf>, MountFault> {
     let root = map_machine_fault(open("/", OFlags::DIRECTORY), || "opening `/`".to_owned())?;
     map_machine_fault(sys::private_mounts(&root), || "making mounts private".to_owned())?;
+    if staged.len() != plan.staged.len() {
+        return Err(MountFault::Machine("receiving the mounts of staged changes".to_owned(), Errno::INVAL));
+    }
+    for (root, tree) in plan.staged.iter().zip(staged) {
+        map_path_fault(attach_at(tree, root), "mounting the staged changes over", root)?;
+    }
     let devices: Vec<(&str, OwnedFd)> = DEVICE_NAMES.iter().filter_map(|name| device(name)).collect();
     let layers = plan.layer_directory().map(clone_tree).transpose();
     let layers = map_machine_fault(layers, || "opening the layers".to_owned())?;
@@ -340,9 +348,7 @@ pub(crate) fn open_lower(path: &Path) -> Result<OwnedFd> {
 /// Mounts a layer over `at`, whose directory is `lower`: writes go to the layer.
 pub(crate) fn mount_layer(at: &Path, lower: &OwnedFd, layer: &str) -> Result<()> {
     let layer = Path::new(LAYERS_DIRECTORY).join(layer);
-    // The mark of an overlay that was never synced. It matters after a crash, which this directory does not survive.
-    let mark = layer.join("work/work/incompat/volatile");
-    let _is_new = unlink(mark.join("dirty")).and_then(|()| rmdir(mark));
+    clear_volatile_mark(&layer.join("work"));
     attach_overlay(at, lower, &layer)
 }
 
@@ -360,11 +366,59 @@ pub(crate) fn unmount_layer(at: &Path) -> Result<()> {
 }
 
 fn create_overlay(lower: &OwnedFd, upper: &Path, work: &Path) -> Result<OwnedFd> {
+    create_overlay_over(&[lower], upper, work)
+}
+
+/// Creates an overlay over the layers of `mount` and its root.
+pub(super) fn create_stacked_overlay(mount: &StageMount) -> Result<OwnedFd> {
+    let layers = mount.layers.iter().chain([&mount.root]);
+    let lower = layers.map(|path| open_lower(path)).collect::<Result<Vec<_>>>()?;
+    create_overlay_over(&lower.iter().collect::<Vec<_>>(), &mount.upper, &mount.work)
+}
+
+/// Removes the mark of an overlay that was never synced. It matters after a crash of the machine.
+pub(super) fn clear_volatile_mark(work: &Path) {
+    let mark = work.join("work/incompat/volatile");
+    let _is_new = unlink(mark.join("dirty")).and_then(|()| rmdir(mark));
+}
+
+/// Clones the mount at `path` alone.
+pub(super) fn clone_mount(path: &Path) -> Result<OwnedFd> {
+    let flags =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
+    open_tree(open(path, OFlags::NOFOLLOW)?, "", flags)
+}
+
+/// Attaches the mount `tree` at `path`.
+pub(super) fn attach_at(tree: &OwnedFd, path: &Path) -> Result<()> {
+    attach(&PreparedMount {
+        at: path,
+        tree: tree.try_clone().map_err(|_| Errno::MFILE)?,
+        seal: false,
+        is_directory: true,
+        is_dev: false,
+    })
+}
+
+/// Creates an overlay over directories, the topmost first.
+fn create_overlay_over(lower: &[&OwnedFd], upper: &Path, work: &Path) -> Result<OwnedFd> {
     let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
     let (upper, work) = (open_lower(upper)?, open_lower(work)?);
     // By descriptor: a path may be long and contain the separator of layers.
-    for (key, directory) in [("lowerdir", lower), ("upperdir", &upper), ("workdir", &work)] {
-        fsconfig_set_string(&context, key, format!("/proc/self/fd/{}", directory.as_raw_fd()))?;
+    let by_fd = |directory: &OwnedFd| format!("/proc/self/fd/{}", directory.as_raw_fd());
+    match lower {
+        [only] => fsconfig_set_string(&context, "lowerdir", by_fd(only))?,
+        several => {
+            let added = |directory: &&OwnedFd| fsconfig_set_string(&context, "lowerdir+", by_fd(directory));
+            if several.iter().try_for_each(added).is_err() {
+                // Linux before 6.8 takes a list, of 255 bytes.
+                let list: Vec<String> = several.iter().map(|directory| by_fd(directory)).collect();
+                fsconfig_set_string(&context, "lowerdir", list.join(":"))?;
+            }
+        }
+    }
+    for (key, directory) in [("upperdir", &upper), ("workdir", &work)] {
+        fsconfig_set_string(&context, key, by_fd(directory))?;
     }
     fsconfig_set_flag(&context, "userxattr")?;
     // Otherwise an unmount would sync the host's whole file system.

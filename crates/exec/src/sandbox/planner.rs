@@ -65,6 +65,7 @@ pub(crate) fn plan_cell(
             limits: confinement.limits,
             scratch: scratch.path().to_owned(),
             records_denied_writes: confinement.record_denied_writes,
+            staged: read_scope.view().map(|view| view.roots().to_vec()).unwrap_or_default(),
         },
         repositories: Vec::new(),
         placeholders: Vec::new(),
@@ -113,7 +114,9 @@ fn watch_for_planted_files(
         let own = repositories.iter().find(|repository| repository.root == root);
         own.is_some_and(|repository| git::is_git(&repository.at))
     };
-    let roots = confinement.writable.iter().filter(|root| !has_one(root));
+    // What a command writes to a staged root does not reach the user's tree.
+    let is_direct = |root: &&PathBuf| !planned.plan.staged.contains(root);
+    let roots = confinement.writable.iter().filter(is_direct).filter(|root| !has_one(root));
     let missing = scratch.overlap.add_missing(std::mem::take(&mut planned.missing_configuration));
     let within = |path: &Path| confinement.writable.iter().any(|root| path.starts_with(root));
     let missing = missing.into_iter().filter(|(path, _)| within(path)).collect();
@@ -147,7 +150,8 @@ fn build_mount_table(
     let mut guard =
         RootGuard { confinement, scratch, mount_table: &mut mount_table, found: GuardedPaths::default() };
     guard.guard_read_only_paths();
-    for root in &confinement.writable {
+    let staged = planned.plan.staged.clone();
+    for root in confinement.writable.iter().filter(|root| !staged.contains(root)) {
         guard.guard_root(root, &scan.trees);
     }
     guard.guard_home();

@@ -44,6 +44,8 @@ pub(crate) struct SandboxCell {
     pub(crate) confinement: Arc<Confinement>,
     pub(super) scratch: Arc<Scratch>,
     pub(crate) planned: PlannedCell,
+    /// The generation of the view of staged changes that it mounted.
+    pub(super) view_generation: Option<u64>,
     pub(crate) tier: Tier,
     pub(crate) enforcement: Enforcement,
     /// The devpts mount in which terminals are opened that have a name in the cell.
@@ -170,6 +172,9 @@ impl SandboxCell {
     /// Returns true if unprotected files take effect by now, because the user has changed git's configuration or a
     /// link.
     fn is_stale(&self) -> bool {
+        if self.read_scope.view().map(|view| view.generation()) != self.view_generation {
+            return true;
+        }
         let home = self.confinement.home.as_deref();
         let by_git = self.planned.git_inputs.iter().any(|(repository, known)| {
             !known.is_current() && !known.guards_as_much_as(&git::find_git_inputs(repository, home))

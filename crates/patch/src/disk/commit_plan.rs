@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 
-use super::commit_record::{
-    CommitRecord, FileFingerprint, RecordStore, RecordedDir, RecordedMove,
-};
+use super::commit_record::{CommitRecord, FileFingerprint, RecordStore, RecordedDir, RecordedMove};
 use super::entry_change::EntryChange;
 use super::recorded_path::RecordedPath;
 use super::resolve::{OpenDir, ResolvedName, changed_refusal, io_refusal, refuse_path};

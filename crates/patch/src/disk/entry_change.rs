@@ -11,7 +11,7 @@ use super::DiskTree;
 use super::commit_plan::{CommitPlan, PlannedNames, PlannedStep};
 use super::commit_record::{CommitRecord, RecordStore, RecordedMode};
 use super::recorded_path::RecordedPath;
-use super::resolve::{OpenDir, ResolvedName, changed_refusal, io_refusal, refuse_path};
+use super::resolve::{ResolvedName, changed_refusal, io_refusal, refuse_path};
 use super::syscalls::{self, FileStatus, SymlinkPolicy};
 use crate::file_tree::{FileRefusal, FileVersion};
 
@@ -122,7 +122,7 @@ impl DiskTree {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Err(changed_refusal(&path)),
             Err(errno) => return Err(io_refusal(&path, "reached", errno)),
         };
-        let dir = OpenDir::from_fd(&path, fd)?;
+        let dir = self.identify_dir(&path, fd)?;
         let resolved = ResolvedName { dir, missing: Vec::new(), leaf };
         let status = resolved.lookup_status(&path)?;
         if status.map(|seen| seen.version) != change.found {
@@ -140,7 +140,7 @@ impl DiskTree {
         let path = shown(&change.path);
         let (fd, leaf) =
             self.open_parent(&change.path).map_err(|errno| io_refusal(&path, "reached", errno))?;
-        let dir = OpenDir::from_fd(&path, fd)?;
+        let dir = self.identify_dir(&path, fd)?;
         let status = syscalls::status_of_name(dir.fd.as_fd(), &leaf)
             .map_err(|errno| io_refusal(&path, "looked at", errno))?;
         let Some(status) = status.filter(|status| status.kind == FileType::Directory) else {

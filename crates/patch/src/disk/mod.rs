@@ -23,8 +23,8 @@ mod syscalls;
 
 pub use entry_change::{DirectoryMode, EntryChange, EntryCommit, ModeChange, NewEntry};
 pub use recorded_path::RecordedPath;
-pub use remove_tree::remove_tree;
 pub use recover::{RecoveredCommit, RecoveryOutcome, recover};
+pub use remove_tree::{copy_tree, remove_tree};
 
 use crate::file_tree::CommitStep;
 
@@ -48,9 +48,19 @@ pub struct DiskTree {
     root: PathBuf,
     given_root: PathBuf,
     fd: OwnedFd,
+    mounted: Vec<MountedRoot>,
     access_check: Option<AccessCheck>,
     hard_link_policy: HardLinkPolicy,
     hard_link_hint: &'static str,
+}
+
+/// A directory that is used in place of the one on disk at its path.
+#[derive(Debug)]
+pub struct MountedRoot {
+    /// The real path.
+    pub path: PathBuf,
+    /// The open directory.
+    pub directory: OwnedFd,
 }
 
 /// A milestone of a commit.
@@ -79,10 +89,35 @@ impl DiskTree {
             root: real_path,
             given_root,
             fd,
+            mounted: Vec::new(),
             access_check: None,
             hard_link_policy: HardLinkPolicy::Refuse,
             hard_link_hint: WRITE_IN_PLACE,
         })
+    }
+
+    /// Uses the directories `mounted` in place of those on disk at the same paths.
+    pub fn with_mounted_roots(mut self, mounted: Vec<MountedRoot>) -> io::Result<Self> {
+        self.mounted = mounted;
+        self.fd = self.open_real_dir(&self.root.clone())?;
+        Ok(self)
+    }
+
+    /// Opens the directory at a real path: in a mounted root, if it lies in one.
+    fn open_real_dir(&self, real: &Path) -> rustix::io::Result<OwnedFd> {
+        match self.mounted_root(real) {
+            Some((mounted, below)) => {
+                syscalls::open_dir(mounted.directory.as_fd(), below, syscalls::SymlinkPolicy::Refuse)
+            }
+            None => syscalls::open_dir(rustix::fs::CWD, real, syscalls::SymlinkPolicy::Refuse),
+        }
+    }
+
+    /// Returns the innermost mounted root that contains `real`, and the path below it.
+    fn mounted_root<'a>(&self, real: &'a Path) -> Option<(&MountedRoot, &'a Path)> {
+        let containing =
+            self.mounted.iter().filter_map(|one| Some((one, real.strip_prefix(&one.path).ok()?)));
+        containing.min_by_key(|(_, below)| below.components().count())
     }
 
     /// Sets the access check, for paths inside the root and outside of it.

@@ -1,4 +1,4 @@
-//! Removes entries of any kind, and keeps those that a commit replaced.
+//! Removes and copies entries of any kind, and keeps those that a commit replaced.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -98,4 +98,13 @@ pub fn remove_tree(path: &Path) -> std::io::Result<()> {
         Ok(parent) => Ok(remove_entry(parent.as_fd(), Path::new(name))?),
         Err(errno) => Err(errno.into()),
     }
+}
+
+/// Copies the entry at `from`, a directory with everything in it, to `to`, which must not exist.
+pub fn copy_tree(from: &Path, to: &Path) -> std::io::Result<()> {
+    let (Some(parent), Some(name)) = (to.parent(), to.file_name()) else { return Err(Errno::INVAL.into()) };
+    let parent = syscalls::open_dir(rustix::fs::CWD, parent, SymlinkPolicy::Refuse)?;
+    let mut copier = EntryCopier::default();
+    copier.copy(parent.as_fd(), Path::new(name), EntryName { dir: rustix::fs::CWD, name: from })?;
+    Ok(copier.sync()?)
 }

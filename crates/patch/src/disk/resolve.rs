@@ -52,8 +52,9 @@ impl ResolvedName {
     }
 }
 
-impl OpenDir {
-    pub(super) fn from_fd(path: &str, fd: OwnedFd) -> Result<Self, FileRefusal> {
+impl DiskTree {
+    /// Returns the open directory with its real path: the mounted one, if its path lies in a mounted root.
+    pub(super) fn identify_dir(&self, path: &str, mut fd: OwnedFd) -> Result<OpenDir, FileRefusal> {
         let named = syscalls::real_path(fd.as_fd());
         let real_path = named.map_err(|_| {
             refuse_path(
@@ -61,10 +62,13 @@ impl OpenDir {
                 "the real path of an open directory is unknown without /proc; mount it".to_owned(),
             )
         })?;
+        if self.mounted_root(&real_path).is_some() {
+            fd = self.open_real_dir(&real_path).map_err(|errno| io_refusal(path, "reached", errno))?;
+        }
         let id = syscalls::status_of_fd(fd.as_fd())
             .map_err(|errno| io_refusal(path, "looked at", errno))?
             .inode_id();
-        Ok(Self { fd, real_path, id })
+        Ok(OpenDir { fd, real_path, id })
     }
 }
 
@@ -91,7 +95,8 @@ impl DiskTree {
         let parents: Vec<OsString> =
             below.parent().into_iter().flatten().map(std::ffi::OsStr::to_owned).collect();
         let base = base.as_ref().map_or(self.fd.as_fd(), OwnedFd::as_fd);
-        let (dir, missing) = open_deepest_dir(path, base, &parents)?;
+        let (fd, missing) = open_deepest_dir(path, base, &parents)?;
+        let dir = self.identify_dir(path, fd)?;
         let resolved = ResolvedName { dir, missing, leaf };
         self.check_access(path, &resolved.real_path(), access)?;
         Ok(resolved)
@@ -117,10 +122,18 @@ impl DiskTree {
     /// Returns the starting directory: the root of the tree, unless the path is absolute and outside of it, which only
     /// an access check may allow.
     fn starting_dir(&self, path: &str, name: PathStart) -> Result<(Option<OwnedFd>, PathBuf), FileRefusal> {
-        let absolute = match name {
-            PathStart::Relative(below) => return Ok((None, below)),
-            PathStart::Absolute(absolute) => absolute,
+        let absolute = match &name {
+            PathStart::Relative(below) => self.root.join(below),
+            PathStart::Absolute(absolute) => absolute.clone(),
         };
+        if let Some((mounted, below)) = self.mounted_root(&absolute) {
+            let directory = mounted.directory.try_clone();
+            let directory = directory.map_err(|error| io_refusal(path, "looked at", error))?;
+            return Ok((Some(directory), below.to_owned()));
+        }
+        if let PathStart::Relative(below) = name {
+            return Ok((None, below));
+        }
         let inside =
             [&self.root, &self.given_root].into_iter().find_map(|root| absolute.strip_prefix(root).ok());
         if let Some(below) = inside {
@@ -168,12 +181,15 @@ impl DiskTree {
             Some(_) => refusal,
             None => dangling_refusal(),
         })?;
-        let fd = syscalls::open_dir(self.fd.as_fd(), parent, SymlinkPolicy::Refuse)
-            .map_err(|_| dangling_refusal())?;
-        let target =
-            ResolvedName { dir: OpenDir::from_fd(path, fd)?, missing: Vec::new(), leaf: leaf.into() };
+        let fd = self.open_real_dir(parent).map_err(|_| dangling_refusal())?;
+        let dir = self.identify_dir(path, fd)?;
+        let target = ResolvedName { dir, missing: Vec::new(), leaf: leaf.into() };
+        // In a mounted root, the link was resolved in the directory that it replaces.
+        let is_mounted = self.mounted_root(&real).is_some();
         match target.lookup_status(path)? {
-            Some(status) if status.inode_id() == id && target.real_path() == real => Ok(target),
+            Some(status) if (is_mounted || status.inode_id() == id) && target.real_path() == real => {
+                Ok(target)
+            }
             Some(_) | None => Err(changed_refusal(path)),
         }
     }
@@ -237,7 +253,7 @@ fn open_deepest_dir(
     path: &str,
     base: BorrowedFd<'_>,
     parents: &[OsString],
-) -> Result<(OpenDir, Vec<OsString>), FileRefusal> {
+) -> Result<(OwnedFd, Vec<OsString>), FileRefusal> {
     for there in (0..=parents.len()).rev() {
         let (existing, missing) = parents.split_at(there);
         let fd = match syscalls::open_dir(base, &existing.iter().collect::<PathBuf>(), SymlinkPolicy::Follow)
@@ -265,7 +281,7 @@ fn open_deepest_dir(
                 Err(errno) => return Err(io_refusal(path, "reached", errno)),
             }
         }
-        return Ok((OpenDir::from_fd(path, fd)?, missing.to_vec()));
+        return Ok((fd, missing.to_vec()));
     }
     Err(refuse_path(path, format!("`{path}` cannot be reached: the directory it starts in is gone")))
 }

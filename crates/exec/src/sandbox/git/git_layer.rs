@@ -188,6 +188,17 @@ impl GitLayer {
     }
 }
 
+/// Applies the changes of the layer at `upper`, which is not mounted, to the user's git directory `git_dir`. What the
+/// user changed after `since_nanos` stays. Returns what was kept back, in words.
+pub fn land_git_layer(git_dir: &Path, upper: &Path, since_nanos: i128) -> Vec<String> {
+    let root = git_dir.parent().unwrap_or(git_dir).to_owned();
+    // The session made the repository.
+    let _exists = rustix::fs::mkdir(git_dir, rustix::fs::Mode::from_raw_mode(0o755));
+    let mut layer = GitLayer::new(Repository { at: git_dir.to_owned(), root }, upper.to_owned());
+    layer.start_nanos = layer.start_nanos.min(since_nanos);
+    layer.finish().notes()
+}
+
 impl LandedChanges {
     /// Adds the result of another layer, or a later one of the same layer.
     pub(crate) fn add(&mut self, other: Self) {

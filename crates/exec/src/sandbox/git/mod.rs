@@ -59,6 +59,7 @@ mod tests;
 use discover::DiscoveredRepositories;
 pub(crate) use discover::{common_directory, find_repositories, is_git, outer_repositories};
 pub(crate) use git_inputs::{GitInputs, find_git_inputs};
+pub use git_layer::land_git_layer;
 pub(crate) use git_layer::{GitLayer, LandedChanges};
 pub(crate) use planted_files::{PlantedFileWatch, recover};
 

@@ -1,0 +1,99 @@
+//! Staged changes of this user: where they are kept, and how a session with `--changes staged` is set up.
+
+use std::path::{Path, PathBuf};
+
+use journal::SessionId;
+use runtime::StagedSetup;
+use staging::{GitLayerDir, Stage, StageFault, StageStore};
+
+use crate::compose::ComposedTools;
+use config::{ChangesMode, OperationFault, UserDirs};
+
+/// The directory of stages below the state directory.
+const STAGES_DIRECTORY: &str = "changes";
+
+/// Returns the stages of this user, and the directory of the records of their commits.
+pub fn stage_store(dirs: &UserDirs) -> Result<(StageStore, PathBuf), OperationFault> {
+    let Some(state) = &dirs.state else {
+        return Err(OperationFault::usage("there is no home directory, so no changes can be kept aside"));
+    };
+    // A path without links: the directory of a user may be one.
+    let state = exec::fs::canonicalize_existing(state);
+    Ok((StageStore::new(state.join(STAGES_DIRECTORY)), state.join("edits")))
+}
+
+/// Finds the stage with this id, or the newest one whose session worked in `directory`, above it or below it.
+pub fn find_stage(
+    dirs: &UserDirs,
+    id: Option<&str>,
+    directory: &Path,
+) -> Result<(Stage, PathBuf), OperationFault> {
+    let (store, records) = stage_store(dirs)?;
+    let all = store.list();
+    let found = match id {
+        Some("last") | None => all
+            .iter()
+            .find(|one| one.directory.starts_with(directory) || directory.starts_with(&one.directory)),
+        Some(id) => all.iter().find(|one| one.id.starts_with(id)),
+    };
+    let Some(found) = found else {
+        let what = match id {
+            Some("last") | None => {
+                format!("no session has staged changes in `{}`", directory.display())
+            }
+            Some(id) => format!("no session `{id}` has staged changes"),
+        };
+        return Err(OperationFault::usage(what)
+            .with_hint("`toolgate try -- CMD` and `--changes staged` stage changes"));
+    };
+    let stage = store.open(&found.id, &records).map_err(stage_fault)?;
+    Ok((stage, records))
+}
+
+/// Applies the changes of a git directory by git's own rules.
+pub fn land_git(layer: &GitLayerDir) -> Vec<String> {
+    exec::sandbox::land_git_layer(&layer.git_dir, &layer.upper, layer.since)
+}
+
+/// Converts a fault of a stage to a command's error.
+pub fn stage_fault(fault: StageFault) -> OperationFault {
+    let hint = match &fault {
+        StageFault::Conflicts { .. } => {
+            Some("`toolgate apply PATH…` applies other paths, `toolgate discard PATH…` gives these up")
+        }
+        StageFault::Busy { .. } => Some("wait until it has ended, or end the session"),
+        StageFault::NoSuchChange { .. } => Some("`toolgate changes` lists them"),
+        StageFault::NoSuchCheckpoint { .. } => Some("`toolgate checkpoints` lists them"),
+        StageFault::Io { .. }
+        | StageFault::NothingTo(_)
+        | StageFault::Refused(_)
+        | StageFault::Unreadable { .. } => None,
+    };
+    let error = OperationFault::usage(fault.to_string());
+    match hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+}
+
+impl ComposedTools {
+    /// Returns true if changes are staged.
+    pub fn stages_changes(&self) -> bool {
+        self.config().changes.value == ChangesMode::Staged
+    }
+
+    /// Stages changes under the id of the session, if the configuration says so.
+    pub fn with_session_stage(self, id: &SessionId, title: &str) -> Result<Self, OperationFault> {
+        if !self.stages_changes() {
+            return Ok(self);
+        }
+        self.with_stage(id.as_str(), title)
+    }
+
+    /// Stages changes under `id`.
+    pub fn with_stage(self, id: &str, title: &str) -> Result<Self, OperationFault> {
+        let (store, records) = stage_store(self.dirs())?;
+        let setup = StagedSetup { store, id: id.to_owned(), title: title.to_owned(), records };
+        Ok(self.map_builder(|builder| builder.staged(setup)))
+    }
+}
