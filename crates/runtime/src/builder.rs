@@ -286,6 +286,12 @@ impl ToolgateBuilder {
         self
     }
 
+    /// Returns true if changes are staged.
+    #[cfg(feature = "tools")]
+    pub fn is_staged(&self) -> bool {
+        self.staged.is_some()
+    }
+
     /// Builds the tool system.
     #[cfg_attr(not(feature = "tools"), expect(unused_mut, reason = "without tools there are none to add"))]
     pub fn build(mut self) -> Result<Toolgate, BuildFault> {

@@ -1,6 +1,5 @@
 //! Staged changes of a session: mounts the layers, and ends a step after each call that wrote something.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
@@ -56,6 +55,8 @@ pub struct StagedWorkspace {
     view: Arc<StagedView>,
     records: PathBuf,
     activity: Mutex<Activity>,
+    /// The calls that wait for their turn, with their tool.
+    queued: Mutex<Vec<(CallId, String)>>,
     /// The processes that may write after their call has ended.
     commands: Mutex<Weak<CommandRunner>>,
 }
@@ -63,7 +64,8 @@ pub struct StagedWorkspace {
 /// The calls that may write now.
 #[derive(Debug, Default)]
 struct Activity {
-    running: HashMap<CallId, String>,
+    /// Agents may use the same id.
+    running: Vec<(CallId, String)>,
     /// The label of the step, from the calls that ended since it began.
     label: StepLabel,
     /// Held while calls or processes may write.
@@ -97,6 +99,7 @@ impl StagedWorkspace {
             view: Arc::new(view),
             records: setup.records.clone(),
             activity: Mutex::default(),
+            queued: Mutex::default(),
             commands: Mutex::default(),
         })
     }
@@ -153,13 +156,14 @@ impl StagedWorkspace {
                 stage.note_mounted();
             }
         }
-        activity.running.insert(call.clone(), label.to_owned());
+        activity.running.push((call.clone(), label.to_owned()));
         Ok(())
     }
 
     fn end(&self, call: &CallId) -> Result<(), StagedFault> {
         let mut activity = self.activity.lock();
-        if let Some(label) = activity.running.remove(call) {
+        if let Some(at) = activity.running.iter().position(|(running, _)| running == call) {
+            let (_, label) = activity.running.remove(at);
             let step = &mut activity.label;
             step.text = match step.text.is_empty() {
                 true => label,
@@ -167,7 +171,7 @@ impl StagedWorkspace {
             };
             step.calls.push(call.to_string());
         }
-        if !activity.running.is_empty() {
+        if !activity.running.is_empty() || activity.used.is_none() {
             return Ok(());
         }
         let mut stage = self.stage.lock();
@@ -182,6 +186,12 @@ impl StagedWorkspace {
         }
         activity.used = None;
         Ok(())
+    }
+
+    fn take_queued(&self, call: &CallId) -> Option<String> {
+        let mut queued = self.queued.lock();
+        let at = queued.iter().position(|(waiting, _)| waiting == call)?;
+        Some(queued.swap_remove(at).1)
     }
 
     fn has_processes(&self) -> bool {
@@ -202,10 +212,20 @@ fn mounts(stage: &Stage) -> Vec<StageMount> {
 impl CallObserver for StagedWorkspace {
     fn on_event(&self, call: &CallId, event: &CallEvent) {
         let done = match event {
-            CallEvent::Queued { tool } => self.begin(call, tool),
-            CallEvent::Finished { .. } => self.end(call),
-            CallEvent::Started
-            | CallEvent::Judged { .. }
+            CallEvent::Queued { tool } => {
+                self.queued.lock().push((call.clone(), tool.clone()));
+                Ok(())
+            }
+            // Calls that may write run alone, so each is a step of its own.
+            CallEvent::Started => {
+                let label = self.take_queued(call);
+                self.begin(call, &label.unwrap_or_default())
+            }
+            CallEvent::Finished { .. } => {
+                self.take_queued(call);
+                self.end(call)
+            }
+            CallEvent::Judged { .. }
             | CallEvent::Attempted { .. }
             | CallEvent::Asked { .. }
             | CallEvent::Decided { .. }

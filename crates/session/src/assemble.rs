@@ -135,6 +135,7 @@ fn assemble_parts(spec: SessionSpec, journal: OpenJournal) -> Result<AssembledSe
         ..
     } = spec;
     let (context_meter, quota) = (Arc::<ContextMeter>::default(), composed.journal_quota());
+    let composed = composed.with_session_stage(&journal.id)?;
     let composed = match &model {
         Some(chosen) => {
             let composed = composed.for_api(chosen.api);

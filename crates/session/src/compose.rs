@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use agent::WebSearchTool;
 use exec::spill::Spill;
+use journal::SessionId;
 use runtime::mcp::{self, McpClientDeps, McpServers};
 use runtime::rules::{RulePath, concerns_tool};
 use runtime::wire::{ApiCompat, FreeformDeclaration, IntegerSpelling};
@@ -419,6 +420,10 @@ impl ComposedTools {
     /// Builds the sandbox alone, without tools.
     pub fn build_sandbox(self) -> Result<runtime::CommandSandbox, OperationFault> {
         self.warn_of_home();
+        if self.stages_changes() && !self.builder.is_staged() {
+            return Err(OperationFault::usage("`toolgate sandbox` writes to your files directly")
+                .with_hint("`toolgate try -- CMD` keeps the changes aside"));
+        }
         self.builder.build_sandbox().map_err(|fault| match fault {
             BuildFault::Scratch(_) => {
                 OperationFault::unconfined(fault.to_string()).with_hint(hints::SCRATCH_HINT)
@@ -430,6 +435,9 @@ impl ComposedTools {
     /// Builds the tool system. Changes that are to be staged get a stage of their own, unless the session has one.
     pub fn build(self) -> Result<Toolgate, OperationFault> {
         self.warn_of_home();
+        if self.stages_changes() && !self.builder.is_staged() {
+            return self.with_stage(SessionId::new().as_str(), "calls")?.build();
+        }
         let config = self.config;
         self.builder.tools_config(self.tools).hints(self.hints).build().map_err(|fault| match &fault {
             BuildFault::Tools(RegistryFault::NoSuchTool { name, .. }) => {

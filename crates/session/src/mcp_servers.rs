@@ -22,7 +22,7 @@ use runtime::{
 use crate::configured_confinement::command_confinement;
 use config::OperationFault;
 use config::private_dirs;
-use config::{Config, ServerApproval, ServerSetting, ServerTable, SourcedValue, UserDirs};
+use config::{ChangesMode, Config, ServerApproval, ServerSetting, ServerTable, SourcedValue, UserDirs};
 
 /// The prefix of server tools.
 const SERVER_TOOL_PREFIX: &str = "mcp__";
@@ -139,11 +139,16 @@ pub fn build_server(
         (Some(command), _) => {
             let bounds = command_confinement(config, cwd, dirs);
             let ServerProcesses { processes, queue } = shared.clone();
-            let program = ConfinedServerProgram {
+            let mut program = ConfinedServerProgram {
                 processes,
                 start_queue: queue,
                 ..confined_program(command, table, cwd, bounds)
             };
+            if config.changes.value == ChangesMode::Staged && program.sandbox.confines() {
+                // It would write to the user's files, past the staged changes.
+                program.sandbox = SandboxPolicy::ReadOnly;
+                program.confinement.writable.clear();
+            }
             ServerTransport::Program(Arc::new(deny_secrets(program, config, dirs)))
         }
         (None, Some(url)) => ServerTransport::Http(http_transport(url, table, dirs)?),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use journal::SessionId;
 use runtime::StagedSetup;
-use staging::{GitLayerDir, Stage, StageFault, StageStore};
+use staging::{GitLayerDir, GitRules, Stage, StageFault, StageStore};
 
 use crate::compose::ComposedTools;
 use config::{ChangesMode, OperationFault, UserDirs};
@@ -46,18 +46,27 @@ pub fn find_stage(
         return Err(OperationFault::usage(what)
             .with_hint("`toolgate try -- CMD` and `--changes staged` stage changes"));
     };
-    let stage = store.open(&found.id, &records).map_err(stage_fault)?;
+    let stage = store.open(&found.id, &records).map_err(|fault| stage_fault(&fault))?;
     Ok((stage, records))
 }
 
-/// Applies the changes of a git directory by git's own rules.
-pub fn land_git(layer: &GitLayerDir) -> Vec<String> {
-    exec::sandbox::land_git_layer(&layer.git_dir, &layer.upper, layer.since)
+/// The rules by which the sandbox applies changes of git directories.
+#[derive(Debug)]
+pub struct SandboxGitRules;
+
+impl GitRules for SandboxGitRules {
+    fn land(&mut self, layer: &GitLayerDir) -> Vec<String> {
+        exec::sandbox::land_git_layer(&layer.git_dir, &layer.upper, layer.since)
+    }
+
+    fn is_same_index(&self, known: &Path, now: &Path) -> bool {
+        exec::sandbox::is_same_git_index(known, now)
+    }
 }
 
 /// Converts a fault of a stage to a command's error.
-pub fn stage_fault(fault: StageFault) -> OperationFault {
-    let hint = match &fault {
+pub fn stage_fault(fault: &StageFault) -> OperationFault {
+    let hint = match fault {
         StageFault::Conflicts { .. } => {
             Some("`toolgate apply PATH…` applies other paths, `toolgate discard PATH…` gives these up")
         }
@@ -83,11 +92,11 @@ impl ComposedTools {
     }
 
     /// Stages changes under the id of the session, if the configuration says so.
-    pub fn with_session_stage(self, id: &SessionId, title: &str) -> Result<Self, OperationFault> {
+    pub(crate) fn with_session_stage(self, id: &SessionId) -> Result<Self, OperationFault> {
         if !self.stages_changes() {
             return Ok(self);
         }
-        self.with_stage(id.as_str(), title)
+        self.with_stage(id.as_str(), "session")
     }
 
     /// Stages changes under `id`.

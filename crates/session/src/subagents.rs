@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use runtime::mcp::McpClientDeps;
 use runtime::{
     ApprovalQuestion, Approver, BoxFuture, CallId, ErrorHints, Gate, ReviewDecision, SandboxPolicy,
-    SharedProcesses, Spill, ToolSource,
+    SharedProcesses, Spill, StagedWorkspace, ToolSource,
 };
 
 use crate::assemble::{AGENT_TOOLS, AssembledSession, SessionSpec, assemble};
@@ -25,7 +25,7 @@ use crate::open_journal::close_journal;
 use crate::worktree::{GitRunner, Worktree};
 use crate::worktree_pool::WorktreePool;
 use config::flags::WorkspaceArgs;
-use config::{Config, SandboxMode, SettingSource, SourcedValue, UserDirs};
+use config::{ChangesMode, Config, SandboxMode, SettingSource, SourcedValue, UserDirs};
 
 /// The parts from which sessions of subagents are made, taken from the first session.
 pub struct SubagentSessions {
@@ -66,6 +66,8 @@ pub struct KnownSession {
     session: String,
     /// Interrupts its turn.
     handle: Option<SessionHandle>,
+    /// Its staged changes, if changes are staged.
+    staged: Option<Arc<StagedWorkspace>>,
 }
 
 impl SubagentSessions {
@@ -85,6 +87,7 @@ impl SubagentSessions {
             hints,
             session: assembled.id.as_str().to_owned(),
             handle: assembled.handle(),
+            staged: assembled.toolgate.staged().cloned(),
         };
         self.sessions.lock().insert(path, known);
     }
@@ -92,10 +95,13 @@ impl SubagentSessions {
     async fn start_agent(&self, spec: SubagentSpec) -> Result<SubagentSession, String> {
         let parent = spec.path.split_last().map(|(_, above)| above.to_vec()).unwrap_or_default();
         let parent_session = self.sessions.lock().get(&parent).cloned();
-        let KnownSession { cwd, gate, session, .. } =
+        let KnownSession { cwd, gate, session, staged, .. } =
             parent_session.ok_or("the agent that started it has ended")?;
         if spec.workspace == AgentWorkspace::Shared {
-            let composed = self.compose_tools(&spec, &spec.restrictions, &cwd)?.inheriting_gate(gate);
+            let mut composed = self.compose_tools(&spec, &spec.restrictions, &cwd)?.inheriting_gate(gate);
+            if let Some(staged) = staged {
+                composed = composed.with_observer(staged);
+            }
             return self.open_session(spec, composed, &session, None);
         }
         if gate.sandbox() == SandboxPolicy::ReadOnly {
@@ -150,7 +156,12 @@ impl SubagentSessions {
         bounds: &AgentRestrictions,
         cwd: &Path,
     ) -> Result<ComposedTools, String> {
-        let change = |config: &mut Config| self.restrict_config(config, bounds, spec.agents.is_some());
+        let change = |config: &mut Config| {
+            self.restrict_config(config, bounds, spec.agents.is_some());
+            // An agent in the same directory writes to its parent's staged changes, through the parent's gate. A
+            // worktree is a copy already.
+            config.changes.value = ChangesMode::Direct;
+        };
         let mut composed =
             compose_in_dirs(&self.place, self.dirs.clone(), change).map_err(|fault| fault.to_string())?;
         if exec::fs::canonicalize(composed.cwd()).ok().as_deref() != Some(cwd) {

@@ -42,8 +42,18 @@ pub struct ApplyReport {
     pub git_notes: Vec<String>,
 }
 
-/// Applies the changes of a git directory by git's own rules. Returns what was kept back, in words.
-pub type LandGit<'a> = &'a mut dyn FnMut(&GitLayerDir) -> Vec<String>;
+/// The rules for git directories, whose files git obeys.
+pub trait GitRules {
+    /// Applies the changes of a git directory. Returns what was kept back, in words.
+    fn land(&mut self, layer: &GitLayerDir) -> Vec<String>;
+
+    /// Returns true if the index `now` has the entries of the index `known`. Git rewrites an index whenever it looks
+    /// at the files.
+    fn is_same_index(&self, known: &Path, now: &Path) -> bool;
+}
+
+/// The ending of the copy of an index as it was after an apply.
+pub(crate) const INDEX_COPY: &str = "after";
 
 /// A git directory with changes, as one layer that is not mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +69,7 @@ pub struct GitLayerDir {
 
 impl Stage {
     /// Applies the selected changes, all of them or none. `records` is the directory of the records of commits, and
-    /// `land_git` applies the changes of git directories, after the files.
+    /// `git` applies the changes of git directories, after the files.
     ///
     /// # Errors
     ///
@@ -68,7 +78,7 @@ impl Stage {
         &mut self,
         selection: &Selection,
         records: &Path,
-        land_git: LandGit<'_>,
+        git_rules: &mut dyn GitRules,
     ) -> Result<ApplyReport, StageFault> {
         let _locks = self.lock_unused()?;
         self.finish_pending(records)?;
@@ -101,7 +111,7 @@ impl Stage {
             return Err(refusal.into());
         }
         let mut names = names;
-        let git_notes = self.land_git(&git, &place, &mut names, land_git)?;
+        let git_notes = self.land_git(&git, &place, &mut names, git_rules)?;
         self.finish_apply(event, names)?;
         let absolute = |path: &PathBuf| Path::new("/").join(path);
         let modes = commit.modes.iter().map(|change| absolute(&change.path));
@@ -120,7 +130,7 @@ impl Stage {
         git: &[GitLayerDir],
         place: &Path,
         names: &mut AppliedNames,
-        land: LandGit<'_>,
+        git_rules: &mut dyn GitRules,
     ) -> Result<Vec<String>, StageFault> {
         let (mut notes, mut files) = (Vec::new(), Vec::new());
         for directory in git {
@@ -143,7 +153,14 @@ impl Stage {
             });
         }
         for directory in git {
-            notes.extend(land(directory));
+            notes.extend(git_rules.land(directory));
+        }
+        let first = names.names.len() - files.len();
+        for (at, path) in files.iter().enumerate().filter(|(_, path)| is_git_index(path)) {
+            let copy = place.join(KEPT_DIRECTORY).join((first + at).to_string()).with_extension(INDEX_COPY);
+            if status_of(CWD, path).ok().flatten().is_some() {
+                self.at_directory(patch::copy_tree(path, &copy))?;
+            }
         }
         Ok(notes)
     }
@@ -371,6 +388,12 @@ impl Stage {
         }
         Ok(all)
     }
+}
+
+/// Returns true if `path` is the index of a git directory or a worktree.
+pub(crate) fn is_git_index(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "index")
+        && path.components().any(|part| part.as_os_str() == ".git")
 }
 
 /// The direction in which the entries of an event move.

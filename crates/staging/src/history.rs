@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use patch::{DirectoryMode, DiskTree, EntryChange, EntryCommit, ModeChange, NewEntry};
 use rustix::fs::CWD;
 
-use crate::apply::{LandGit, MoveDirection};
+use crate::apply::{GitRules, INDEX_COPY, MoveDirection, is_git_index};
 use crate::apply_plan::{RootLayers, Selection};
 use crate::base_state::{BaseDepth, BaseEntry};
 use crate::entry_kind::status_of;
@@ -86,7 +86,12 @@ impl Stage {
     }
 
     /// Takes back the last `steps` events.
-    pub fn undo(&mut self, steps: usize, records: &Path) -> Result<HistoryMove, StageFault> {
+    pub fn undo(
+        &mut self,
+        steps: usize,
+        records: &Path,
+        git_rules: &mut dyn GitRules,
+    ) -> Result<HistoryMove, StageFault> {
         let _locks = self.lock_unused()?;
         self.finish_pending(records)?;
         self.end_step_locked(&StepLabel { text: "unfinished step".to_owned(), calls: Vec::new() })?;
@@ -100,7 +105,7 @@ impl Stage {
             match &event.what {
                 EventKind::Step { .. } => {}
                 EventKind::Apply { taken } => {
-                    self.undo_apply(event.number, records, &mut done)?;
+                    self.undo_apply(event.number, records, git_rules, &mut done)?;
                     self.move_taken(event.number, taken, MoveDirection::BackIntoLayers)?;
                 }
                 EventKind::Discard { taken } => {
@@ -120,7 +125,7 @@ impl Stage {
         &mut self,
         steps: usize,
         records: &Path,
-        land_git: LandGit<'_>,
+        git_rules: &mut dyn GitRules,
     ) -> Result<HistoryMove, StageFault> {
         let (lock, used) = self.lock_unused()?;
         self.finish_pending(records)?;
@@ -150,7 +155,7 @@ impl Stage {
                     let _first = self.record.events.pop();
                     self.save()?;
                     drop((lock.take(), used.take()));
-                    let report = self.apply(&selection, records, land_git)?;
+                    let report = self.apply(&selection, records, git_rules)?;
                     done.changed.extend(report.applied);
                     let _gone = patch::remove_tree(&self.event_directory(event.number));
                     self.record.events.extend(behind);
@@ -177,9 +182,15 @@ impl Stage {
     }
 
     /// Restores what an apply replaced, except where the user changed it since.
-    fn undo_apply(&mut self, number: u32, records: &Path, done: &mut HistoryMove) -> Result<(), StageFault> {
+    fn undo_apply(
+        &mut self,
+        number: u32,
+        records: &Path,
+        git_rules: &dyn GitRules,
+        done: &mut HistoryMove,
+    ) -> Result<(), StageFault> {
         let names = self.read_names(number)?;
-        let commit = self.reverse_commit(number, &names, done)?;
+        let commit = self.reverse_commit(number, &names, git_rules, done)?;
         self.record.pending = Some(PendingEvent::UndoApply);
         self.save()?;
         let tree = self.at_directory(DiskTree::open_at(Path::new("/")))?;
@@ -195,6 +206,7 @@ impl Stage {
         &self,
         number: u32,
         names: &AppliedNames,
+        git_rules: &dyn GitRules,
         done: &mut HistoryMove,
     ) -> Result<EntryCommit, StageFault> {
         let root = self.at_directory(RootLayers::open(Path::new("/")))?;
@@ -209,6 +221,9 @@ impl Stage {
                 (Some(_), None) | (None, Some(_)) => false,
             };
             let kept = self.kept_directory(number).join(index.to_string());
+            let is_same_index =
+                || is_git_index(&path) && git_rules.is_same_index(&kept.with_extension(INDEX_COPY), &path);
+            let is_unchanged = is_unchanged || is_same_index();
             let has_kept = matches!(status_of(CWD, &kept), Ok(Some(_)));
             if !is_unchanged || (name.replaced.is_some() && !has_kept) {
                 done.left.push(LeftPath { path });

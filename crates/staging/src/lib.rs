@@ -18,7 +18,7 @@ mod stage_fault;
 mod stage_record;
 mod stage_store;
 
-pub use apply::{ApplyReport, GitLayerDir, LandGit};
+pub use apply::{ApplyReport, GitLayerDir, GitRules};
 pub use apply_plan::{HeldBack, MergedText, PathConflict, Selection};
 pub use change_list::{Change, ChangeKind, ChangeList, FoldedDirectory};
 pub use entry_kind::EntryKind;

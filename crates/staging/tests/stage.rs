@@ -2,7 +2,6 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
-    clippy::missing_docs_in_private_items,
     reason = "tests may unwrap, and lay out their own trees"
 )]
 
@@ -12,7 +11,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode};
-use toolgate_staging::{ChangeKind, NewStage, Selection, Stage, StageFault, StepLabel};
+use toolgate_staging::{
+    ChangeKind, GitLayerDir, GitRules, NewStage, Selection, Stage, StageFault, StepLabel,
+};
 
 /// A user's tree, a stage over it, and the records of commits.
 struct Workplace {
@@ -65,7 +66,7 @@ impl Workplace {
     }
 
     fn apply(&mut self) -> toolgate_staging::ApplyReport {
-        self.stage.apply(&Selection::All, &self.records, &mut no_git).unwrap()
+        self.stage.apply(&Selection::All, &self.records, &mut NoGit).unwrap()
     }
 
     fn listing(&self) -> Listing {
@@ -79,8 +80,16 @@ impl Workplace {
     }
 }
 
-fn no_git(_: &toolgate_staging::GitLayerDir) -> Vec<String> {
-    Vec::new()
+struct NoGit;
+
+impl GitRules for NoGit {
+    fn land(&mut self, _: &GitLayerDir) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn is_same_index(&self, _: &Path, _: &Path) -> bool {
+        false
+    }
 }
 
 fn put(path: &Path, text: &str) {
@@ -141,14 +150,14 @@ fn all_kinds_of_changes_are_listed_applied_undone_and_redone() {
     assert_eq!(after[Path::new("link")], "-> a");
     assert!(!after.contains_key(Path::new("b")) && !after.contains_key(Path::new("old")));
     assert_eq!(work.changes(), []);
-    let undone = work.stage.undo(1, &work.records).unwrap();
+    let undone = work.stage.undo(1, &work.records, &mut NoGit).unwrap();
     assert_eq!((work.listing(), undone.left), (before.clone(), Vec::new()));
     assert_eq!(work.changes().len(), 6, "the changes are pending again");
-    work.stage.redo(1, &work.records, &mut no_git).unwrap();
+    work.stage.redo(1, &work.records, &mut NoGit).unwrap();
     assert_eq!(work.listing(), after);
-    work.stage.undo(2, &work.records).unwrap();
+    work.stage.undo(2, &work.records, &mut NoGit).unwrap();
     assert_eq!((work.listing(), work.changes()), (before, Vec::new()));
-    assert!(matches!(work.stage.undo(1, &work.records), Err(StageFault::NothingTo("undo"))));
+    assert!(matches!(work.stage.undo(1, &work.records, &mut NoGit), Err(StageFault::NothingTo("undo"))));
 }
 
 #[test]
@@ -165,7 +174,7 @@ fn what_the_user_changed_too_is_a_conflict_and_nothing_lands() {
     put(&work.root.join("new"), "user\n");
     let before = work.listing();
     let Err(StageFault::Conflicts { conflicts }) =
-        work.stage.apply(&Selection::All, &work.records, &mut no_git)
+        work.stage.apply(&Selection::All, &work.records, &mut NoGit)
     else {
         panic!()
     };
@@ -192,7 +201,7 @@ fn texts_that_both_changed_in_different_lines_are_joined() {
     let report = work.apply();
     assert_eq!(report.merged.len(), 1);
     assert_eq!(fs::read_to_string(work.root.join("a")).unwrap(), "one\n2\n3\n4\nfive\n6\n7\n8\nNINE\n");
-    work.stage.undo(1, &work.records).unwrap();
+    work.stage.undo(1, &work.records, &mut NoGit).unwrap();
     assert_eq!(fs::read_to_string(work.root.join("a")).unwrap(), "1\n2\n3\n4\nfive\n6\n7\n8\n9\n");
 }
 
@@ -206,7 +215,7 @@ fn an_undo_leaves_what_the_user_changed_after_the_apply() {
     work.apply();
     put(&work.root.join("a"), "user\n");
     put(&work.root.join("new/mine"), "user\n");
-    let undone = work.stage.undo(1, &work.records).unwrap();
+    let undone = work.stage.undo(1, &work.records, &mut NoGit).unwrap();
     let left: Vec<_> =
         undone.left.iter().map(|one| one.path.strip_prefix(&work.root).unwrap().to_owned()).collect();
     assert_eq!(left, [PathBuf::from("a"), PathBuf::from("new")]);
@@ -224,18 +233,18 @@ fn paths_are_applied_and_discarded_one_by_one() {
     work.step("c", "session\n");
     let only = |work: &Workplace, path: &str| Selection::Paths(vec![work.root.join(path)]);
     let (a, b) = (only(&work, "a"), only(&work, "b"));
-    work.stage.apply(&a, &work.records, &mut no_git).unwrap();
+    work.stage.apply(&a, &work.records, &mut NoGit).unwrap();
     work.stage.discard(&b, &work.records).unwrap();
     assert_eq!(work.listing()[Path::new("a")], "644 session\n");
     assert_eq!(work.changes(), [(ChangeKind::Modified, PathBuf::from("c"))]);
-    work.stage.undo(1, &work.records).unwrap();
+    work.stage.undo(1, &work.records, &mut NoGit).unwrap();
     assert_eq!(work.changes().len(), 2);
-    work.stage.undo(1, &work.records).unwrap();
+    work.stage.undo(1, &work.records, &mut NoGit).unwrap();
     assert_eq!(work.changes().len(), 3);
     assert_eq!(work.listing()[Path::new("a")], "644 a\n");
     let unknown = only(&work, "nothing");
     assert!(matches!(
-        work.stage.apply(&unknown, &work.records, &mut no_git),
+        work.stage.apply(&unknown, &work.records, &mut NoGit),
         Err(StageFault::NoSuchChange { .. })
     ));
 }
@@ -251,7 +260,7 @@ fn configuration_that_programs_obey_is_applied_only_by_name() {
     assert!(!work.root.join(".claude").exists());
     assert_eq!(work.changes(), [(ChangeKind::Added, PathBuf::from(".claude/settings.json"))]);
     let named = Selection::Paths(vec![work.root.join(".claude")]);
-    work.stage.apply(&named, &work.records, &mut no_git).unwrap();
+    work.stage.apply(&named, &work.records, &mut NoGit).unwrap();
     assert!(work.root.join(".claude/settings.json").exists());
 }
 
@@ -268,7 +277,7 @@ fn generated_mass_is_folded() {
     assert!(list.folded[0].path.ends_with("node_modules"));
     work.apply();
     assert!(work.root.join("node_modules/m99/index.js").exists());
-    work.stage.undo(1, &work.records).unwrap();
+    work.stage.undo(1, &work.records, &mut NoGit).unwrap();
     assert!(!work.root.join("node_modules").exists());
 }
 
@@ -278,7 +287,7 @@ fn a_command_that_runs_keeps_others_from_applying() {
     work.step("a", "session\n");
     let running = work.stage.begin_use().unwrap();
     assert!(matches!(
-        work.stage.apply(&Selection::All, &work.records, &mut no_git),
+        work.stage.apply(&Selection::All, &work.records, &mut NoGit),
         Err(StageFault::Busy { .. })
     ));
     drop(running);

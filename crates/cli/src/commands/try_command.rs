@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use staging::Selection;
 
-use super::changes::{self, AfterCommand, ask_after_command, print_changes};
+use super::changes::{self, AfterCommand, ask_after_command};
 use super::sandbox::{self, SandboxRun};
 use crate::args::TryArgs;
 use crate::exit_status::UNCONFINED;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: TryArgs) -> Result<ExitCode, OperationFault> {
     staged.end_command(&title).map_err(fault)?;
     let was_successful = code == ExitCode::SUCCESS;
     let mut stage = staged.stage();
-    let list = stage.changes().map_err(stage_fault)?;
+    let list = stage.changes().map_err(|fault| stage_fault(&fault))?;
     if list.is_empty() {
         if args.json {
             terminal::print_text(&changes::changes_json(&stage, &list).to_string())?;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: TryArgs) -> Result<ExitCode, OperationFault> {
     if args.json {
         terminal::print_text(&changes::changes_json(&stage, &list).to_string())?;
     } else {
-        print_changes(&stage, &list)?;
+        changes::show_changes(&stage, &list);
     }
     let mut choice = match () {
         () if args.yes => AfterCommand::Apply,

@@ -1,5 +1,6 @@
 //! Confined file access: resolves a path that the model chose to a file handle, within the roots of a permit.
 
+use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,9 @@ use rustix::io::Errno;
 
 use super::sys::{self, LinkHandling};
 use super::{FileHandle, FileStat, FsError, explain_failure};
+
+/// The maximum number of links on a path, as in the kernel.
+const MAX_LINKS: usize = 40;
 
 /// The reason why a lookup failed, before it is explained to the model.
 #[derive(Debug)]
@@ -128,21 +132,31 @@ impl ConfinedFs {
         }
     }
 
-    /// Returns the real path that the link `path` leads to, even outside every root.
+    /// Returns the real path that `path` leads to through links, even outside every root. Nothing is opened.
     fn link_target(&self, path: &Path) -> rustix::io::Result<PathBuf> {
         let Some(view) = self.read_scope().view() else { return sys::target(path) };
-        let Some((staged, below)) = innermost_root(view.roots(), path) else { return sys::target(path) };
-        let root = view.open_root(staged).map_err(|error| errno_of(&error))?;
-        let (parent, name) =
-            (below.parent().unwrap_or(Path::new("")), below.file_name().ok_or(Errno::INVAL)?);
-        let parent = sys::beneath(root.as_fd(), parent, sys::PEEK, LinkHandling::Follow)?;
-        // The link may exist in the staged changes alone, and so may its target.
-        let target = sys::read_link(parent.as_fd(), name)?;
-        let target = policy::normalize_path(&sys::real_path(parent.as_fd())?.join(target));
-        match sys::target(&target) {
-            Err(Errno::NOENT) => Ok(target),
-            real => real,
+        // Links and their targets may exist in the staged changes alone, so the kernel cannot follow them.
+        let mut rest: Vec<OsString> =
+            path.components().rev().map(|part| part.as_os_str().to_owned()).collect();
+        let (mut real, mut links) = (PathBuf::new(), 0);
+        // ends: every round takes a name, and links add names only so often
+        while let Some(name) = rest.pop() {
+            if name == ".." {
+                real.pop();
+                continue;
+            }
+            let candidate = real.join(&name);
+            match read_link_in(&**view, &candidate) {
+                Ok(_) if links == MAX_LINKS => return Err(Errno::LOOP),
+                Ok(target) => {
+                    links += 1;
+                    rest.extend(target.components().rev().map(|part| part.as_os_str().to_owned()));
+                }
+                Err(Errno::INVAL) => real = candidate,
+                Err(errno) => return Err(errno),
+            }
         }
+        Ok(real)
     }
 
     /// Returns true if the file was deleted. The kernel appends " (deleted)" to the path of a deleted file. A file may
@@ -174,6 +188,17 @@ fn open_in_view(
 ) -> rustix::io::Result<OwnedFd> {
     let root = view.open_root(root).map_err(|error| errno_of(&error))?;
     sys::beneath(root.as_fd(), below, sys::PEEK, links)
+}
+
+/// Reads the link at `path`, which is free of other links. Anything else is `EINVAL`.
+fn read_link_in(view: &dyn WorkspaceView, path: &Path) -> rustix::io::Result<PathBuf> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::INVAL) };
+    match innermost_root(view.roots(), parent) {
+        Some((root, below)) => {
+            sys::read_link(open_in_view(view, root, below, LinkHandling::Refuse)?.as_fd(), name)
+        }
+        None => sys::read_link(rustix::fs::CWD, path.as_os_str()),
+    }
 }
 
 fn errno_of(error: &std::io::Error) -> Errno {

@@ -84,7 +84,7 @@ enum SpawnOrder {
     /// A supervisor outside of any cell.
     Supervisor,
     /// A cell, with the mounts of its staged roots.
-    Cell { plan: CellPlan, staged: Vec<OwnedFd> },
+    Cell { plan: Box<CellPlan>, staged: Vec<OwnedFd> },
     /// The process that mounts the layers of staged changes.
     StageHolder,
 }
@@ -96,7 +96,7 @@ pub(crate) const STAGE_HOLDER_ORDER: &[u8] = &[1, 0, 0, 0, STAGE_HOLDER_BYTE];
 
 fn run_child(order: SpawnOrder, group: Option<&CellCgroup>, control: &OwnedFd, limits: LaunchLimits) -> ! {
     match order {
-        SpawnOrder::Cell { plan, staged } => cell::serve(plan, &staged, group, control, limits),
+        SpawnOrder::Cell { plan, staged } => cell::serve(*plan, &staged, group, control, limits),
         SpawnOrder::Supervisor => supervisor::supervise(control, limits, None, None),
         SpawnOrder::StageHolder => stage_holder::serve(control),
     }
@@ -134,7 +134,7 @@ fn receive_request(host: &OwnedFd) -> Option<(SpawnOrder, OwnedFd)> {
     let order = match bytes.as_slice() {
         [] => SpawnOrder::Supervisor,
         [STAGE_HOLDER_BYTE] => SpawnOrder::StageHolder,
-        plan => SpawnOrder::Cell { plan: CellPlan::read(&mut MessageDecoder(plan))?, staged: fds },
+        plan => SpawnOrder::Cell { plan: Box::new(CellPlan::read(&mut MessageDecoder(plan))?), staged: fds },
     };
     Some((order, control))
 }

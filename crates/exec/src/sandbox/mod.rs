@@ -44,7 +44,7 @@ pub(crate) mod sys;
 pub use cgroup::CgroupSupport;
 pub use create_cell::{MachineSupport, check_tiers, probe};
 pub(crate) use file_stamp::FileStamp;
-pub use git::land_git_layer;
+pub use git::{is_same_git_index, land_git_layer};
 pub use refusal::SandboxRefusal;
 pub use scratch::Scratch;
 pub use setup_advice::SetupFix;

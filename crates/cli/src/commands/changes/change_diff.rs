@@ -33,7 +33,8 @@ pub(super) fn diff_of(stage: &Stage, change: &Change, directory: &Path) -> Resul
     if change.entry != EntryKind::File {
         return Ok(format!("# {} {name}: {:?}\n", change.kind.as_str(), change.entry));
     }
-    let Some((before, after)) = stage.texts(change, MAX_SHOWN_BYTES).map_err(stage_fault)? else {
+    let Some((before, after)) = stage.texts(change, MAX_SHOWN_BYTES).map_err(|fault| stage_fault(&fault))?
+    else {
         return Ok(format!("diff --git a/{name} b/{name}\nBinary files a/{name} and b/{name} differ\n"));
     };
     let content = |text: String, executable| FileContent { bytes: text.into_bytes().into(), executable };

@@ -12,13 +12,21 @@ const RED: Style = AnsiColor::Red.on_default();
 const GREEN: Style = AnsiColor::Green.on_default();
 const YELLOW: Style = AnsiColor::Yellow.on_default();
 
-/// Prints the pending changes of `stage`.
-pub(crate) fn print_changes(stage: &Stage, list: &ChangeList) -> Result<(), OperationFault> {
-    let directory = stage.working_directory();
+/// Prints the pending changes of `stage` to standard output.
+pub(super) fn print_changes(stage: &Stage, list: &ChangeList) -> Result<(), OperationFault> {
     if list.is_empty() {
         terminal::print_hint("no changes are pending");
-        return Ok(());
     }
+    Ok(terminal::print_styled(&format_changes(stage, list))?)
+}
+
+/// Prints the pending changes of `stage` to standard error, before a question.
+pub(crate) fn show_changes(stage: &Stage, list: &ChangeList) {
+    terminal::print_stderr(format_changes(stage, list).trim_end());
+}
+
+fn format_changes(stage: &Stage, list: &ChangeList) -> String {
+    let directory = stage.working_directory();
     let mut text = String::new();
     for change in &list.changes {
         text.push_str(&change_line(change, &directory));
@@ -34,7 +42,7 @@ pub(crate) fn print_changes(stage: &Stage, list: &ChangeList) -> Result<(), Oper
         let name = shown(&conflict.path, &directory);
         text.push_str(&format!("  {RED}conflict{RED:#}  {name}  {FAINT}{}{FAINT:#}\n", conflict.why));
     }
-    Ok(terminal::print_styled(&text)?)
+    text
 }
 
 /// Prints the commands that go on from here.

@@ -13,10 +13,10 @@ use staging::{ApplyReport, Change, ChangeList, HistoryMove, Selection, Stage};
 
 use crate::args::{ApplyArgs, ChangesArgs, CheckpointsArgs, DiscardArgs, RedoArgs, StageArgs, UndoArgs};
 use config::{OperationFault, UserDirs};
-use session::staged_changes::{find_stage, land_git, stage_fault};
+use session::staged_changes::{SandboxGitRules, find_stage, stage_fault};
 
 pub(crate) use self::change_diff::print_diff;
-pub(crate) use self::change_table::print_changes;
+pub(crate) use self::change_table::show_changes;
 pub(crate) use self::pick::pick;
 pub(crate) use self::questions::{AfterCommand, ask_after_command};
 
@@ -64,7 +64,7 @@ fn absolute(directory: &Path, path: &Path) -> PathBuf {
 
 pub(crate) fn run(args: &ChangesArgs) -> Result<ExitCode, OperationFault> {
     let found = FoundStage::find(&args.stage)?;
-    let mut list = found.stage.changes().map_err(stage_fault)?;
+    let mut list = found.stage.changes().map_err(|fault| stage_fault(&fault))?;
     if let Selection::Paths(paths) = found.selection(&args.paths) {
         let is_shown = |path: &Path| paths.iter().any(|chosen| path.starts_with(chosen));
         list.changes.retain(|change| is_shown(&change.path));
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &ChangesArgs) -> Result<ExitCode, OperationFault> {
     } else if args.diff {
         print_diff(&found.stage, &list)?;
     } else {
-        print_changes(&found.stage, &list)?;
+        change_table::print_changes(&found.stage, &list)?;
         change_table::print_next(&list);
     }
     Ok(ExitCode::SUCCESS)
@@ -124,7 +124,7 @@ pub(crate) fn changes_json(stage: &Stage, list: &ChangeList) -> Value {
 
 pub(crate) fn apply(args: &ApplyArgs) -> Result<ExitCode, OperationFault> {
     let mut found = FoundStage::find(&args.stage)?;
-    let list = found.stage.changes().map_err(stage_fault)?;
+    let list = found.stage.changes().map_err(|fault| stage_fault(&fault))?;
     if list.is_empty() {
         terminal::print_hint("there is nothing to apply");
         return Ok(ExitCode::SUCCESS);
@@ -134,7 +134,7 @@ pub(crate) fn apply(args: &ApplyArgs) -> Result<ExitCode, OperationFault> {
         let Some(picked) = pick(&mut found.stage, &list)? else { return Ok(ExitCode::SUCCESS) };
         selection = picked;
     } else if !args.yes && !args.stage.json && questions::is_interactive() {
-        print_changes(&found.stage, &list)?;
+        show_changes(&found.stage, &list);
         if !questions::confirm("Apply?")? {
             terminal::print_hint("nothing was applied");
             return Ok(ExitCode::SUCCESS);
@@ -155,7 +155,7 @@ pub(crate) fn apply_selection(
     selection: &Selection,
     records: &Path,
 ) -> Result<ApplyReport, OperationFault> {
-    stage.apply(selection, records, &mut land_git).map_err(|fault| {
+    stage.apply(selection, records, &mut SandboxGitRules).map_err(|fault| {
         if let staging::StageFault::Conflicts { conflicts } = &fault {
             for conflict in conflicts {
                 terminal::print_stderr(&format!(
@@ -165,7 +165,7 @@ pub(crate) fn apply_selection(
                 ));
             }
         }
-        stage_fault(fault)
+        stage_fault(&fault)
     })
 }
 
@@ -216,14 +216,14 @@ pub(crate) fn discard(args: &DiscardArgs) -> Result<ExitCode, OperationFault> {
             return Err(OperationFault::usage("a discard needs an answer, and there is no terminal")
                 .with_hint("`--yes` discards without a question"));
         }
-        let list = found.stage.changes().map_err(stage_fault)?;
-        print_changes(&found.stage, &list)?;
+        let list = found.stage.changes().map_err(|fault| stage_fault(&fault))?;
+        show_changes(&found.stage, &list);
         if !questions::confirm("Discard?")? {
             terminal::print_hint("nothing was discarded");
             return Ok(ExitCode::SUCCESS);
         }
     }
-    let discarded = found.stage.discard(&selection, &found.records).map_err(stage_fault)?;
+    let discarded = found.stage.discard(&selection, &found.records).map_err(|fault| stage_fault(&fault))?;
     if args.stage.json {
         let paths: Vec<String> = discarded.iter().map(|path| path.display().to_string()).collect();
         terminal::print_text(&json!({"session": found.stage.id(), "discarded": paths}).to_string())?;
@@ -241,15 +241,19 @@ pub(crate) fn undo(args: &UndoArgs) -> Result<ExitCode, OperationFault> {
     let steps = match args.steps.parse::<usize>() {
         Ok(0) => return Err(OperationFault::usage("the number of steps is at least 1")),
         Ok(steps) => steps,
-        Err(_) => found.stage.steps_back_to(&args.steps).map_err(stage_fault)?,
+        Err(_) => found.stage.steps_back_to(&args.steps).map_err(|fault| stage_fault(&fault))?,
     };
-    let done = found.stage.undo(steps, &found.records).map_err(stage_fault)?;
+    let done =
+        found.stage.undo(steps, &found.records, &mut SandboxGitRules).map_err(|fault| stage_fault(&fault))?;
     report_move(&found.stage, &done, "undone", args.stage.json)
 }
 
 pub(crate) fn redo(args: &RedoArgs) -> Result<ExitCode, OperationFault> {
     let mut found = FoundStage::find(&args.stage)?;
-    let done = found.stage.redo(args.steps.max(1), &found.records, &mut land_git).map_err(stage_fault)?;
+    let done = found
+        .stage
+        .redo(args.steps.max(1), &found.records, &mut SandboxGitRules)
+        .map_err(|fault| stage_fault(&fault))?;
     report_move(&found.stage, &done, "redone", args.stage.json)
 }
 

@@ -199,6 +199,16 @@ pub fn land_git_layer(git_dir: &Path, upper: &Path, since_nanos: i128) -> Vec<St
     layer.finish().notes()
 }
 
+/// Returns true if the git index at `now` has the entries of the one at `known`.
+pub fn is_same_git_index(known: &Path, now: &Path) -> bool {
+    let open = |path: &Path| {
+        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::CLOEXEC;
+        rustix::fs::open(path, flags, rustix::fs::Mode::empty()).map(File::from)
+    };
+    let (Ok(known), Ok(now)) = (open(known), open(now)) else { return false };
+    super::index::includes_changes(&known, &now, &known)
+}
+
 impl LandedChanges {
     /// Adds the result of another layer, or a later one of the same layer.
     pub(crate) fn add(&mut self, other: Self) {

@@ -59,8 +59,8 @@ mod tests;
 use discover::DiscoveredRepositories;
 pub(crate) use discover::{common_directory, find_repositories, is_git, outer_repositories};
 pub(crate) use git_inputs::{GitInputs, find_git_inputs};
-pub use git_layer::land_git_layer;
 pub(crate) use git_layer::{GitLayer, LandedChanges};
+pub use git_layer::{is_same_git_index, land_git_layer};
 pub(crate) use planted_files::{PlantedFileWatch, recover};
 
 /// A git directory that commands may use, and its working tree.
