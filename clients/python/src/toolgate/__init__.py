@@ -26,13 +26,14 @@ from .errors import (
     ToolgateError,
     TooMany,
     TurnLost,
+    TurnNotDone,
     Unusable,
 )
 from .process import Process
 from .session import Session
 from .tools import Image, Invocation, Tool, ToolFunction, tool
 from .turn_stream import TurnStream
-from .types import ApprovalPolicy, Delta, Event, Piece, Prompted, Sandbox, ToolAnswer, Wire
+from .types import ApprovalPolicy, Delta, Event, Piece, Sandbox, ToolAnswer, Turn, Wire
 
 __all__ = [
     "Approval",
@@ -66,7 +67,6 @@ __all__ = [
     "PeerFault",
     "Piece",
     "Process",
-    "Prompted",
     "Question",
     "Reconnect",
     "Refused",
@@ -79,7 +79,9 @@ __all__ = [
     "ToolAnswer",
     "ToolFunction",
     "ToolgateError",
+    "Turn",
     "TurnLost",
+    "TurnNotDone",
     "TurnStream",
     "Unusable",
     "Wire",

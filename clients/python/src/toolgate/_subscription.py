@@ -14,7 +14,7 @@ from ._rpc_connection import RpcConnection
 from ._turn_tracker import TurnTracker
 from .errors import InUse, JournalBehind, TurnLost
 from .tools import Tool
-from .types import Attached, Delta, Event, Json, Prompted, parse
+from .types import Attached, Delta, Event, Json, Turn, parse
 
 # Retries while another server still holds the session, and the pause between them in seconds.
 IN_USE_TRIES, IN_USE_PAUSE = 20, 0.1
@@ -99,7 +99,7 @@ class Subscription:
         finally:
             self._trackers.discard(tracker)
 
-    async def recover_turn(self, tracker: TurnTracker, server: ReconnectingConnection) -> Prompted | None:
+    async def recover_turn(self, tracker: TurnTracker, server: ReconnectingConnection) -> Turn | None:
         """Returns the result of a turn whose response was lost, or None if the server never got the prompt."""
         while True:  # ends: each round is a connection, and reconnecting gives up within bounds
             connection = await server.ready()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .types import Turn
 
 
 class ToolgateError(Exception):
@@ -144,6 +147,14 @@ class TurnLost(ToolgateError):
         )
         self.session_id = session_id
         self.cursor = cursor
+
+
+class TurnNotDone(ToolgateError):
+    """The turn ended before the model was done. `turn.raise_unless_done()` raises this error, and `turn` has the result."""
+
+    def __init__(self, turn: Turn) -> None:
+        super().__init__(f"the turn is not done, it ended as `{turn.ended}`: {turn.detail}")
+        self.turn = turn
 
 
 class JournalBehind(ToolgateError):

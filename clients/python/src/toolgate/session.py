@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import logging
 import os
 import shlex
 import uuid
@@ -28,9 +29,9 @@ from .types import (
     Json,
     Listing,
     Patched,
-    Prompted,
     Started,
     ToolAnswer,
+    Turn,
     Written,
     parse,
 )
@@ -40,7 +41,11 @@ if TYPE_CHECKING:
 
     from ._session_registry import SessionRegistry
 
+log = logging.getLogger("toolgate")
+
 Path = str | os.PathLike[str]
+# Ends of turns that are logged. The others are wanted: `done`, `interrupted` and `steered`.
+FAILED = ("cut_short", "max_turns", "out_of_budget", "failed")
 
 
 class Session:
@@ -97,20 +102,29 @@ class Session:
         """Yields text and output in progress. A slow reader misses some of it."""
         return self._subscription.deltas()
 
-    async def prompt(self, text: str, images: Sequence[Image] = ()) -> Prompted:
+    async def prompt(self, text: str, images: Sequence[Image] = ()) -> Turn:
         """Sends a prompt to the model and waits until the turn ends. During a turn, adds to its prompt ("steered").
 
         After a reconnect, the result of the turn is read from the events. A prompt that did not reach the server is sent
         again. If the server died during the turn, `TurnLost` is raised.
 
+        A turn that fails raises no error: it is logged as a warning, and `ended` and `detail` of the result say how it ended.
+        `turn.raise_unless_done()` raises `TurnNotDone` then.
+
         Cancelling this call leaves the turn running; `interrupt` stops it.
         """
+        turn = await self._prompt(text, images)
+        if turn.ended in FAILED:
+            log.warning("session %s: the turn ended as `%s`: %s", self.id, turn.ended, turn.detail)
+        return turn
+
+    async def _prompt(self, text: str, images: Sequence[Image]) -> Turn:
         pictures = [piece for each in images for piece in content_items(each)]
         params = {"text": text, **({"images": pictures} if pictures else {})}
         while True:  # ends: each round is a connection that was lost, and reconnecting gives up within bounds
             with self._subscription.track_turn() as tracker:
                 try:
-                    return parse(Prompted, await self.request("session/prompt", params))
+                    return Turn.of(await self.request("session/prompt", params))
                 except ConnectionLost:
                     if self._registry.connection.reconnect is None:
                         raise
@@ -118,7 +132,7 @@ class Session:
                 if turn is not None:
                     return turn
 
-    async def _prompt_or_stop(self, text: str, images: Sequence[Image] = ()) -> Prompted:
+    async def _prompt_or_stop(self, text: str, images: Sequence[Image] = ()) -> Turn:
         """Sends a prompt as `prompt` does, but cancelling this call stops the turn."""
         with self._subscription.track_turn() as tracker:
             turn = asyncio.create_task(self.prompt(text, images))

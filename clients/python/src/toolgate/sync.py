@@ -24,7 +24,7 @@ from ._loop_thread import LoopThread
 from .approvals import OnApproval, OnQuestion
 from .errors import ConnectionLost, ToolgateError
 from .tools import Image
-from .types import Initialized, Prompted, Started
+from .types import Initialized, Started, Turn
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -103,7 +103,7 @@ class TurnStream(Blocking[_turn_stream.TurnStream]):
             self._loop.run(lambda: self._async.__aexit__(kind, error, trace), session_id=self._session_id, cancel_handlers=True)
 
     @property
-    def result(self) -> Prompted:
+    def result(self) -> Turn:
         """Result of the turn, as `session.prompt` returns it. Raises an error before the turn has ended."""
         return self._async.result
 
@@ -160,8 +160,11 @@ class Session(Blocking[_session.Session]):
         """
         return TurnStream(self._async.stream(text, images), self._loop, self.id)
 
-    def prompt(self, text: str, images: Sequence[Image] = ()) -> Prompted:
+    def prompt(self, text: str, images: Sequence[Image] = ()) -> Turn:
         """Sends a prompt to the model and waits until the turn ends. During a turn, adds to its prompt ("steered").
+
+        A turn that fails raises no error: it is logged as a warning, and `ended` and `detail` of the result say how it ended.
+        `turn.raise_unless_done()` raises `TurnNotDone` then.
 
         Ctrl-C (KeyboardInterrupt) stops the turn. After a reconnect, the result of the turn is read from the events. A prompt
         that did not reach the server is sent again. If the server died during the turn, `TurnLost` is raised.
