@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from conftest import World
-from toolgate import NoSuchProcess, Process, Refused, Session
+from toolgate import CallFailed, NoSuchProcess, Process, Refused, Session
 
 
 @pytest_asyncio.fixture
@@ -68,7 +68,7 @@ async def test_files_are_written_read_listed_and_searched(session: Session) -> N
     assert (await session.write_file("deep/er/a.txt", "first\nSecond\n")).created
     again = await session.write_file("deep/er/a.txt", "one\nTwo\n")
     assert not again.created and again.size == 8
-    with pytest.raises(Refused):
+    with pytest.raises(CallFailed):
         await session.write_file("deep/er/a.txt", "three", new=True)
     await session.write_file("b.bin", b"\xff\x00")
     part = await session.read_file("deep/er/a.txt", length=4)
@@ -93,7 +93,7 @@ async def test_a_patch_is_applied_once_or_not_at_all(session: Session, world: Wo
     assert (world.work / "a.txt").read_text() == "one\nthree\n"
     again = await session.apply_patch(patch, key="p")
     assert (again.changes, again.text) == (first.changes, first.text)
-    with pytest.raises(Refused):
+    with pytest.raises(CallFailed):
         await session.apply_patch(patch.replace("three", "four"))
     assert (world.work / "a.txt").read_text() == "one\nthree\n"
 

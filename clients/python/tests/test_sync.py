@@ -14,7 +14,7 @@ import pytest
 
 import toolgate
 from conftest import Server, World, call, message
-from toolgate import Approval, CannotConnect, ConnectionLost, Delta, Event, Refused, ToolgateError, _loop_thread, tool
+from toolgate import Approval, CallFailed, CannotConnect, ConnectionLost, Delta, Event, ToolgateError, _loop_thread, tool
 from toolgate.sync import Client, Session
 
 WRITES = "echo yes >> said.txt"
@@ -52,7 +52,7 @@ def test_commands_files_patches_and_verdicts(client: Client, session: Session, w
     patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+three\n*** End Patch\n"
     assert [change.path for change in session.apply_patch(patch).changes] == ["a.txt"]
     assert session.explain(["rm", "-rf", "/"])["verdict"] != "allow"
-    with pytest.raises(Refused):
+    with pytest.raises(CallFailed):
         session.read_file("none.txt")
     assert client.server is not None and client.server.server.name == "toolgate"
     assert [each.session_id for each in client.sessions(live=True)] == [session.id]

@@ -4,6 +4,7 @@ from ._reconnect import Reconnect
 from .approvals import Approval, Choice, Decision, OnApproval, OnQuestion, Question
 from .client import Client, Model, Start
 from .errors import (
+    CallFailed,
     Cancelled,
     CannotConnect,
     ConnectionLost,
@@ -38,6 +39,7 @@ from .types import ApprovalPolicy, Delta, Event, Piece, Sandbox, ToolAnswer, Tur
 __all__ = [
     "Approval",
     "ApprovalPolicy",
+    "CallFailed",
     "Cancelled",
     "CannotConnect",
     "Choice",

@@ -33,6 +33,8 @@ class Subscription:
         self._trackers: set[TurnTracker] = set()
         self._queues: set[NotificationQueue] = set()
         self.attached: Attached | None = None
+        # How often another server than before continued the session. The processes of the one before are gone.
+        self.resumed = 0
         # The error that ended the session here, such as a failed reattach.
         self.failure: Exception | None = None
 
@@ -64,6 +66,7 @@ class Subscription:
             # The next events would reuse cursors of events that were already received.
             raise JournalBehind(self.log.session_id, params["cursor"], attached.cursor)
         self.attached = attached
+        self.resumed += attached.resumed
         return attached
 
     async def attach_again(self, connection: RpcConnection) -> Attached:

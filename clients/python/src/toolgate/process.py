@@ -29,6 +29,7 @@ class Process:
         self.exit_code: int | None = None
         # Offset of the next output to read, in bytes.
         self.position = 0
+        self._resumed = session._subscription.resumed
         # The last read, which reported the end of the process.
         self._over: Output | None = None
 
@@ -104,4 +105,10 @@ class Process:
         self._note(Output.of(answer))
 
     async def _request(self, method: str, params: Json, *, retry: bool = False, on_late: OnLate | None = None) -> Json:
-        return await self.session._request(method, {"process_id": self.process_id, **params}, retry=retry, on_late=on_late)
+        try:
+            return await self.session._request(method, {"process_id": self.process_id, **params}, retry=retry, on_late=on_late)
+        except NoSuchProcess as error:
+            if self.session._subscription.resumed == self._resumed:
+                raise
+            message = f"process {self.process_id} ended with its server; a new server continues the session without it"
+            raise NoSuchProcess(error.code, message, error.data) from None
