@@ -127,7 +127,7 @@ class Subscription:
             await _either(asyncio.shield(tracker.over), connection)
 
     async def deltas(self) -> AsyncIterator[Delta]:
-        """Yields deltas, starting when the iteration starts."""
+        """Yields deltas, starting when the iteration starts. Ends as the log does: with its error if there is one."""
         queue = self.add_queue()
         try:
             async for item in queue:
@@ -135,6 +135,8 @@ class Subscription:
                     yield item
         finally:
             self.remove_queue(queue)
+        if self.failure is not None:
+            raise self.failure
 
     def add_queue(self, first_kinds: Collection[str] = ()) -> NotificationQueue:
         """Adds a queue that gets the events and deltas from now on, or from the next event of these kinds on."""

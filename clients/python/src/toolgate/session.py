@@ -94,12 +94,13 @@ class Session:
     def events(self, after: int | None = None) -> AsyncIterator[Event]:
         """Yields every event after a cursor, each once and in order, also across reconnects; by default all.
 
-        The iteration ends when this client closes the session, detaches from it, or is closed itself.
+        The iteration ends when this client closes the session, detaches from it, or is closed itself. A lost connection raises
+        `ConnectionLost`. In both cases the events that were received come first.
         """
         return self._subscription.log.follow(after)
 
     def deltas(self) -> AsyncIterator[Delta]:
-        """Yields text and output in progress. A slow reader misses some of it."""
+        """Yields text and output in progress. A slow reader misses some of it. The iteration ends as that of `events`."""
         return self._subscription.deltas()
 
     async def prompt(self, text: str, images: Sequence[Image] = ()) -> Turn:

@@ -11,7 +11,7 @@ import functools
 import logging
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
 
@@ -24,7 +24,7 @@ from ._loop_thread import LoopThread
 from .approvals import OnApproval, OnQuestion
 from .errors import ConnectionLost, ToolgateError
 from .tools import Image
-from .types import Initialized, Started, Turn
+from .types import Delta, Event, Initialized, Started, Turn
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -172,8 +172,35 @@ class Session(Blocking[_session.Session]):
         return self._run(lambda: self._async._prompt_or_stop(text, images))
 
     interrupt = blocking(_session.Session.interrupt)
-    events = iterating(_session.Session.events)
-    deltas = iterating(_session.Session.deltas)
+
+    def events(self, after: int | None = None) -> Iterator[Event]:
+        """Yields every event after a cursor, each once and in order, also across reconnects; by default all.
+
+        The iteration ends when this client closes the session, detaches from it, or is closed itself. A lost connection raises
+        `ConnectionLost`. In both cases the events that were received come first.
+        """
+        log = self._async._subscription.log
+        cursor = log.first if after is None else after
+        try:
+            for event in self._iterate(self._async.events(after)):
+                cursor = event.cursor
+                yield event
+        except ConnectionLost:
+            if not self._loop.is_stopping:
+                raise
+            # The event loop has ended, so nothing changes the log any more.
+            yield from log.after(cursor)
+            log.raise_error()
+
+    def deltas(self) -> Iterator[Delta]:
+        """Yields text and output in progress. A slow reader misses some of it. The iteration ends as that of `events`."""
+        try:
+            yield from self._iterate(self._async.deltas())
+        except ConnectionLost:
+            if not self._loop.is_stopping:
+                raise
+            self._async._subscription.log.raise_error()
+
     call = blocking(_session.Session.call)
     list_tools = blocking(_session.Session.list_tools)
     register = blocking(_session.Session.register)
