@@ -137,6 +137,10 @@ class ConnectionLost(ToolgateError):
     """The connection ended before the response arrived. The server may or may not have carried out the request."""
 
 
+class TimedOut(ToolgateError, TimeoutError):
+    """The `timeout` of a call is over, and its work is stopped. `except TimeoutError` catches it too."""
+
+
 class CannotConnect(ToolgateError):
     """The server cannot be reached: no program, no listening socket, a wrong token. The message says what to try.
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ._rpc_connection import OnLate
 from ._subscription import Subscription
+from ._time_limit import check_timeout, limited
 from .approvals import OnApproval, OnQuestion
 from .errors import PEER_FAULT, ConnectionLost, PeerFault, RpcError
 from .process import Process
@@ -103,7 +104,7 @@ class Session:
         """Yields text and output in progress. A slow reader misses some of it. The iteration ends as that of `events`."""
         return self._subscription.deltas()
 
-    async def prompt(self, text: str, images: Sequence[Image] = ()) -> Turn:
+    async def prompt(self, text: str, images: Sequence[Image] = (), *, timeout: float | None = None) -> Turn:
         """Sends a prompt to the model and waits until the turn ends. During a turn, adds to its prompt ("steered").
 
         After a reconnect, the result of the turn is read from the events. A prompt that did not reach the server is sent
@@ -112,8 +113,12 @@ class Session:
         A turn that fails raises no error: it is logged as a warning, and `ended` and `detail` of the result say how it ended.
         `turn.raise_unless_done()` raises `TurnNotDone` then.
 
-        Cancelling this call leaves the turn running; `interrupt` stops it.
+        After `timeout` seconds the turn is stopped, and `TimedOut` is raised, a `TimeoutError`. Cancelling a call
+        without `timeout` leaves the turn running; `interrupt` stops it.
         """
+        check_timeout(timeout)
+        if timeout is not None:
+            return await self._prompt_or_stop(text, images, timeout=timeout)
         turn = await self._prompt(text, images)
         if turn.ended in FAILED:
             log.warning("session %s: the turn ended as `%s`: %s", self.id, turn.ended, turn.detail)
@@ -133,15 +138,20 @@ class Session:
                 if turn is not None:
                     return turn
 
-    async def _prompt_or_stop(self, text: str, images: Sequence[Image] = ()) -> Turn:
+    async def _prompt_or_stop(self, text: str, images: Sequence[Image] = (), *, timeout: float | None = None) -> Turn:
         """Sends a prompt as `prompt` does, but cancelling this call stops the turn."""
-        with self._subscription.track_turn() as tracker:
-            turn = asyncio.create_task(self.prompt(text, images))
-            try:
-                return await asyncio.shield(turn)
-            except asyncio.CancelledError:
-                await stop_turn(self, tracker, turn)
-                raise
+        check_timeout(timeout)
+
+        async def prompt() -> Turn:
+            with self._subscription.track_turn() as tracker:
+                turn = asyncio.create_task(self.prompt(text, images))
+                try:
+                    return await asyncio.shield(turn)
+                except asyncio.CancelledError:
+                    await stop_turn(self, tracker, turn)
+                    raise
+
+        return await limited(prompt(), timeout, "the turn")
 
     def stream(self, text: str, images: Sequence[Image] = ()) -> TurnStream:
         """Sends a prompt to the model, and yields the events and deltas of the turn.
@@ -152,11 +162,22 @@ class Session:
         return TurnStream(self, text, images)
 
     async def call(
-        self, tool: str, arguments: Json | None = None, *, input: str | None = None, key: str | None = None
+        self,
+        tool: str,
+        arguments: Json | None = None,
+        *,
+        input: str | None = None,
+        key: str | None = None,
+        timeout: float | None = None,
     ) -> ToolAnswer:
-        """Calls a tool without a model. A call runs only once per `key`; by default each call has a new key."""
+        """Calls a tool without a model. A call runs only once per `key`; by default each call has a new key.
+
+        After `timeout` seconds the call is cancelled, its command is killed, and `TimedOut` is raised, a `TimeoutError`.
+        """
+        check_timeout(timeout)
         params = {"tool": tool, "arguments": arguments or {}, "input": input, "key": key or uuid.uuid4().hex}
-        return parse(ToolAnswer, await self.request("tool/call", params, retry=True))
+        answer = await limited(self.request("tool/call", params, retry=True), timeout, f"the call of `{tool}`")
+        return parse(ToolAnswer, answer)
 
     async def list_tools(self) -> list[Described]:
         """Lists the tools of the session."""

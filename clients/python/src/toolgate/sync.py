@@ -160,16 +160,19 @@ class Session(Blocking[_session.Session]):
         """
         return TurnStream(self._async.stream(text, images), self._loop, self.id)
 
-    def prompt(self, text: str, images: Sequence[Image] = ()) -> Turn:
+    def prompt(self, text: str, images: Sequence[Image] = (), *, timeout: float | None = None) -> Turn:
         """Sends a prompt to the model and waits until the turn ends. During a turn, adds to its prompt ("steered").
 
         A turn that fails raises no error: it is logged as a warning, and `ended` and `detail` of the result say how it ended.
         `turn.raise_unless_done()` raises `TurnNotDone` then.
 
-        Ctrl-C (KeyboardInterrupt) stops the turn. After a reconnect, the result of the turn is read from the events. A prompt
+        After `timeout` seconds the turn is stopped, and `TimedOut` is raised, a `TimeoutError`. Ctrl-C (KeyboardInterrupt) stops
+        the turn too.
+
+        After a reconnect, the result of the turn is read from the events. A prompt
         that did not reach the server is sent again. If the server died during the turn, `TurnLost` is raised.
         """
-        return self._run(lambda: self._async._prompt_or_stop(text, images))
+        return self._run(lambda: self._async._prompt_or_stop(text, images, timeout=timeout))
 
     interrupt = blocking(_session.Session.interrupt)
 
