@@ -48,7 +48,7 @@ async def test_errors_have_classes(world: World) -> None:
         with pytest.raises(Unusable):
             await client.start_session(cwd=world.work / "none-such")
         with pytest.raises(InvalidRequest, match="at most"):
-            await session.write_file("big.txt", "x" * (17 << 20))
+            await session.call("list_dir", {"path": "x" * (17 << 20)})
         with pytest.raises(Refused) as refused:
             await session.write_file("no.txt", "no")
         assert refused.value.code == -32008 and refused.value.data["error"]

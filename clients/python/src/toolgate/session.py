@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import json
 import logging
 import os
 import shlex
@@ -17,7 +18,7 @@ from ._rpc_connection import OnLate
 from ._subscription import Subscription
 from ._time_limit import check_timeout, limited
 from .approvals import OnApproval, OnQuestion
-from .errors import PEER_FAULT, ConnectionLost, PeerFault, RpcError
+from .errors import PEER_FAULT, ConnectionLost, InvalidParams, PeerFault, RpcError
 from .process import Process
 from .tools import Image, Invocation, Tool, content_items, require_tools
 from .turn_stream import TurnStream, stop_turn
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("toolgate")
 
 Path = str | os.PathLike[str]
+# Limit of the server on the arguments of a call, in bytes of JSON, and the most bytes that a character takes there.
+MAX_ARGUMENT_BYTES, MOST_JSON_BYTES = 8 << 20, 6
+INVALID_PARAMS = -32602
 # Ends of turns that are logged. The others are wanted: `done`, `interrupted` and `steered`.
 FAILED = ("cut_short", "max_turns", "out_of_budget", "failed")
 
@@ -236,9 +240,13 @@ class Session:
         return FilePart.of(await self.request("fs/read", params, retry=True))
 
     async def write_file(self, path: Path, data: str | bytes, *, new: bool = False) -> Written:
-        """Writes a whole file atomically. With `new`, an existing file is an error."""
+        """Writes a whole file atomically. With `new`, an existing file is an error.
+
+        The server takes 8 MiB of JSON: 8 MiB of plain text, or 6 MiB of bytes. More raises `InvalidParams`.
+        """
         what = {"text": data} if isinstance(data, str) else {"base64": base64.b64encode(data).decode()}
         params = {"path": os.fspath(path), "new": new, **what}
+        _check_length(params)
         # Not sent again with `new`: the second request would find the file of the first.
         return parse(Written, await self.request("fs/write", params, retry=not new))
 
@@ -308,6 +316,19 @@ class Session:
         if tool is None:
             raise PeerFault(PEER_FAULT, "the client no longer has this tool")
         return await tool._invoke(invocation)
+
+
+def _check_length(params: Json) -> None:
+    """Raises `InvalidParams` for a file that the server would not take."""
+    if len(params.get("text") or params.get("base64") or "") < MAX_ARGUMENT_BYTES // MOST_JSON_BYTES:
+        return
+    length = len(json.dumps(params, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
+    if length > MAX_ARGUMENT_BYTES:
+        raise InvalidParams(
+            INVALID_PARAMS,
+            f"`{params['path']}` is too long for `write_file`: the limit is {MAX_ARGUMENT_BYTES} bytes of JSON, and this is {length}; "
+            "write it in parts, and join them with a command: `cat PART… > FILE`",
+        )
 
 
 def _script_of(command: str | Sequence[str] | None) -> str | None:
