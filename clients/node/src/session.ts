@@ -10,7 +10,7 @@ import { PARAM_TYPES } from "./protocol.js";
 import type * as protocol from "./protocol.js";
 import { limited, onAbort, type RequestOptions } from "./stop.js";
 import { describe, type Tool } from "./tools.js";
-import { settleTurn, Turn, TurnWatch } from "./turn.js";
+import { settleTurn, Turn, TurnWatch, withDetail } from "./turn.js";
 
 /** Sandbox mode of commands (docs/sandbox.md). */
 export type SandboxMode = "read-only" | "workspace-write" | "external" | "danger-full-access";
@@ -132,8 +132,10 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * Sends a prompt to the model. Iterate over the events of the turn, or await its `result`. A prompt during a turn is
-   * added to it, and ends as `steered`. Aborting stops the turn; a `for await` that is left early does not.
+   * Sends a prompt to the model. Await the turn for its result, or iterate over its events. A turn that fails is no
+   * rejection but a warning: `ended` and `detail` say how it ended, and `turn.throwUnlessDone()` rejects then. A prompt
+   * during a turn is added to it, and ends as `steered`. Aborting stops the turn; a `for await` that is left early does
+   * not.
    */
   prompt(text: string, options: { images?: protocol.ContentItem[] } & RequestOptions = {}): Turn {
     checkType("`text` of `session.prompt`", text, "string");
@@ -307,11 +309,11 @@ export class Session implements AsyncDisposable {
         const watch = new TurnWatch();
         this.#follower.watches.add(watch);
         try {
-          return await this.#send("session/prompt", params, { signal: stop, timeoutMs: 0 });
+          return withDetail(await this.#send("session/prompt", params, { signal: stop, timeoutMs: 0 }));
         } catch (error) {
           if (!this.#link.isRecoverable(error)) throw error;
           const outcome = await settleTurn(watch, this.#follower, this.#link, stop);
-          if (outcome) return outcome;
+          if (outcome) return withDetail(outcome);
         } finally {
           this.#follower.watches.delete(watch);
         }
