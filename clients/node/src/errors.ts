@@ -131,6 +131,9 @@ export class JournalBehind extends ToolgateError { override readonly reason = "j
 /** The reader is further behind than the client keeps events. `attach` of another client reads them again. */
 export class EventsDropped extends ToolgateError { override readonly reason = "events_dropped"; }
 
+/** @internal A `TypeError` about an argument, which gets the stack of the caller. */
+export class ArgumentError extends TypeError { override name = "TypeError"; }
+
 /** Thrown by a tool to fail its call: the model reads the message, and nothing is printed. */
 export class ToolFailure extends Error { override name = "ToolFailure"; }
 
