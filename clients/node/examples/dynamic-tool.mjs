@@ -27,7 +27,7 @@ const client = await Toolgate.start();
 try {
   const model = { script: join(folder, "script.jsonl") };
   const session = await client.session({ cwd: folder, model, tools: [temperature] });
-  const { ended, text } = await session.prompt("How warm is it in Lisbon?").result;
+  const { ended, text } = await session.prompt("How warm is it in Lisbon?").throwUnlessDone();
   console.log(`the turn is ${ended}; the model says: ${text}`);
 } finally {
   await client.close();

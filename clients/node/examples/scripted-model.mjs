@@ -34,8 +34,8 @@ try {
     if (event.kind === "call") console.log(`call: ${event.tool} ${event.arguments}`);
     if (event.kind === "answered") console.log(`answered: ${event.success ? "success" : "failure"}`);
   }
-  const { ended, text } = await turn.result;
-  console.log(`${ended}: ${text}`);
+  const { ended, detail, text } = await turn;
+  console.log(`${ended}: ${detail ?? text}`);
   console.log(`answer.txt: ${(await readFile(join(folder, "answer.txt"), "utf8")).trim()}`);
 } finally {
   await client.close();

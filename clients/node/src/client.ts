@@ -13,7 +13,7 @@ import {
 } from "./errors.js";
 import { Follower } from "./follower.js";
 import { Link, type ReconnectPolicy, type Sending } from "./link.js";
-import { checkOptions, checkType, type OptionTypes, REQUEST_OPTIONS } from "./options.js";
+import { checkArgument, checkOptions, type OptionTypes, REQUEST_OPTIONS } from "./options.js";
 import {
   ErrorCode,
   PARAM_TYPES,
@@ -52,6 +52,7 @@ const SERVER_OPTIONS: OptionTypes = {
   stderr: "string",
   killAfterMs: "number",
 };
+const ADDRESS_OPTIONS: OptionTypes = { socket: "string", websocket: "string", token: "string" };
 const SESSION_OPTIONS: OptionTypes = {
   ...PARAM_TYPES["session/start"],
   onApproval: "function",
@@ -116,12 +117,13 @@ export class Toolgate implements AsyncDisposable {
     return Toolgate.#open(childServer(options), options);
   }
 
-  /** Connects to a running server at a Unix socket or a WebSocket. */
-  static async connect(address: ServerAddress, options: ClientOptions = {}): Promise<Toolgate> {
+  /** Connects to a running server at a Unix socket or a WebSocket. The options may be in either argument. */
+  static async connect(address: ServerAddress & ClientOptions, options: ClientOptions = {}): Promise<Toolgate> {
     checkAddress(address);
+    checkClientOptions("`Toolgate.connect`", address, ADDRESS_OPTIONS);
     checkClientOptions("the second argument of `Toolgate.connect`", options, {});
     const opener = "socket" in address ? unixSocket(address.socket) : webSocket(address.websocket, address.token);
-    return Toolgate.#open(opener, options);
+    return Toolgate.#open(opener, { ...address, ...options });
   }
 
   static async #open(opener: Opener, options: ClientOptions): Promise<Toolgate> {
@@ -169,7 +171,7 @@ export class Toolgate implements AsyncDisposable {
     options: { cursor?: number } & SessionOptions = {},
     limits: RequestOptions = {},
   ): Promise<Session> {
-    checkType("the session ID of `client.attach`", id, "string");
+    checkArgument("the session ID of `client.attach`", id, "string");
     checkOptions("`client.attach`", options, { cursor: "number", ...SESSION_OPTIONS });
     checkOptions("the third argument of `client.attach`", limits, REQUEST_OPTIONS);
     const { cursor = 0, ...others } = options;
@@ -304,13 +306,12 @@ function checkClientOptions(place: string, options: ServerOptions & ClientOption
 }
 
 /** Throws a `TypeError` unless the address names a socket, or a WebSocket with its token. */
-function checkAddress(address: Partial<Record<string, unknown>> | undefined): void {
-  const { socket, websocket, token, ...others } = address ?? {};
+function checkAddress(address: { socket?: unknown; websocket?: unknown; token?: unknown } | undefined): void {
+  const { socket, websocket, token } = address ?? {};
   const isComplete =
     typeof socket === "string" ? websocket === undefined : typeof websocket === "string" && typeof token === "string";
-  if (isComplete && Object.keys(others).length === 0) return;
-  const forms = "{ socket: PATH } or { websocket: URL, token: TOKEN }";
-  throw new TypeError(`\`Toolgate.connect\` takes ${forms}, and then options`);
+  if (isComplete) return;
+  throw new TypeError("`Toolgate.connect` takes { socket: PATH } or { websocket: URL, token: TOKEN }, and options");
 }
 
 function split(options: SessionOptions): {

@@ -1,6 +1,6 @@
 // One JSON-RPC connection: requests and answers in both directions, `$/cancel`, and the end of the connection.
 
-import { brief, ConnectionLost, InvalidRequest, notToolgate, ProtocolError, RpcError, warn } from "./errors.js";
+import { ArgumentError, brief, ConnectionLost, InvalidRequest, notToolgate, ProtocolError, RpcError, warn } from "./errors.js";
 import { ErrorCode } from "./protocol.js";
 import { RequestSlots } from "./request-slots.js";
 import { onAbort, unlessStopped } from "./stop.js";
@@ -151,7 +151,7 @@ export class Connection implements Receiver {
 
   #send(message: object): void {
     if (this.lost) return;
-    const text = wellFormed(JSON.stringify({ jsonrpc: "2.0", ...message }));
+    const text = wellFormed(serialized(message));
     const bytes = Buffer.byteLength(text);
     if (bytes > this.longest) {
       throw new InvalidRequest(ErrorCode.Request, `a message has at most ${this.longest} bytes; this one has ${bytes}`);
@@ -165,6 +165,16 @@ function errorObject(method: string, error: unknown, signal: AbortSignal): { cod
   if (error instanceof RpcError) return { code: error.code, message: error.message };
   warn(`the answer to ${method} failed: ${brief(error)}`, error);
   return { code: ErrorCode.Internal, message: `the client failed to answer: ${error}` };
+}
+
+function serialized(message: object): string {
+  try {
+    return JSON.stringify({ jsonrpc: "2.0", ...message });
+  } catch (error) {
+    // Only the first line: that of a cycle goes on with its path.
+    const why = String((error as Error).message).split("\n")[0]!.replace("Converting circular structure to JSON", "it has a cycle");
+    throw new ArgumentError(`the arguments have no JSON form: ${why}`, { cause: error });
+  }
 }
 
 /** Replaces lone surrogates, which are not valid UTF-8: the server could not read the message, nor name its ID. */

@@ -1,6 +1,6 @@
 // Error classes. `reason` is the machine-readable cause; each error code of the server has a class of its own.
 
-import { ErrorCode } from "./protocol.js";
+import { ErrorCode, type SessionPromptResult } from "./protocol.js";
 
 /** Base class of all errors of this package. */
 export class ToolgateError extends Error {
@@ -118,10 +118,21 @@ export class Aborted extends ToolgateError {
 }
 /** The server died during a turn, and the next server does not continue that turn. `prompt` may be called again. */
 export class TurnLost extends ToolgateError { override readonly reason = "turn_lost"; }
+/** The turn ended before the model was done; `turn` is its result. `turn.throwUnlessDone()` throws this error. */
+export class TurnNotDone extends ToolgateError {
+  override readonly reason = "turn_not_done";
+
+  constructor(readonly turn: SessionPromptResult) {
+    super(`the turn is not done, it ended as \`${turn.ended}\`: ${turn.detail}`);
+  }
+}
 /** The journal ends before an event that was already received: a power failure, or a cursor of another session. */
 export class JournalBehind extends ToolgateError { override readonly reason = "journal_behind"; }
 /** The reader is further behind than the client keeps events. `attach` of another client reads them again. */
 export class EventsDropped extends ToolgateError { override readonly reason = "events_dropped"; }
+
+/** @internal A `TypeError` about an argument, which gets the stack of the caller. */
+export class ArgumentError extends TypeError { override name = "TypeError"; }
 
 /** Thrown by a tool to fail its call: the model reads the message, and nothing is printed. */
 export class ToolFailure extends Error { override name = "ToolFailure"; }

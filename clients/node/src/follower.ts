@@ -42,6 +42,8 @@ export class Follower {
   readonly watches = new Set<TurnWatch>();
   details: SessionDetails | undefined;
   attached: SessionAttachResult | undefined;
+  /** How often another server than before continued the session. The processes of the one before are gone. */
+  resumed = 0;
   /** Closed or detached: the session is not attached to again. */
   isLeaving = false;
 
@@ -88,6 +90,7 @@ export class Follower {
       throw new JournalBehind(`${journal}; attach to it at cursor 0`);
     }
     this.details = this.attached = attached;
+    if (attached.resumed) this.resumed++;
   }
 
   /** Attaches after a lost connection. Retries while the previous server still holds the session. */

@@ -7,7 +7,7 @@ export {
   Aborted, CallFailed, Cancelled, CannotConnect, Closed, ConnectionLost, EventsDropped, InternalFault, InUse,
   InvalidParams, InvalidRequest, JournalBehind, JournalFault, NoModel, NoSuchMethod, NoSuchProcess, NoSuchSession,
   NotInitialized, ParseFault, PeerFault, ProgramNotFound, ProtocolError, Refused, RpcError, TimedOut, ToolFailure,
-  ToolgateError, TooMany, TurnLost, Unusable,
+  ToolgateError, TooMany, TurnLost, TurnNotDone, Unusable,
 } from "./errors.js";
 export type {
   EventMembers, EventOf, ImageDigest, OutputFile, SessionEvent, ToolErrorKind, UnknownEvent,

@@ -17,12 +17,22 @@ export function checkOptions(place: string, options: unknown, types: OptionTypes
   }
 }
 
-/** Throws a `TypeError` for a value of a wrong type. */
+/** Throws a `TypeError` for an argument that is missing or of a wrong type. */
+export function checkArgument(what: string, value: unknown, types: string): void {
+  if (value === undefined) throw new TypeError(`${what} is missing; it must be ${listed(types)}`);
+  checkType(what, value, types);
+}
+
+/** Throws a `TypeError` for a value of a wrong type. An undefined value counts as missing. */
 export function checkType(what: string, value: unknown, types: string): void {
-  const accepted = types.split("|");
-  if (value === undefined || accepted.some((type) => hasType(value, type))) return;
+  if (value === undefined || types.split("|").some((type) => hasType(value, type))) return;
+  throw new TypeError(`${what} must be ${listed(types)}, not ${show(value)}`);
+}
+
+/** Returns accepted types as text, such as "a string or null". */
+function listed(types: string): string {
   const article = (type: string) => (type === "null" ? type : `${/^[aeio]/i.test(type) ? "an" : "a"} ${type}`);
-  throw new TypeError(`${what} must be ${accepted.map(article).join(" or ")}, not ${show(value)}`);
+  return types.split("|").map(article).join(" or ");
 }
 
 function hasType(value: any, type: string): boolean {

@@ -1,10 +1,11 @@
 // Process in a session's sandbox: its output, input, signals and exit status.
 
 import { NoSuchProcess } from "./errors.js";
+import type { Follower } from "./follower.js";
 import type { Link, Sending } from "./link.js";
-import { checkOptions, checkType, REQUEST_OPTIONS } from "./options.js";
+import { checkArgument, checkOptions, REQUEST_OPTIONS } from "./options.js";
 import type { ProcessReadResult, ServerRequests } from "./protocol.js";
-import type { RequestOptions } from "./stop.js";
+import { currentStack, type RequestOptions, withStackOf } from "./stop.js";
 
 /** Time that the server waits for output before it answers without any. This is the server's maximum. */
 const WAIT_MS = 30_000;
@@ -30,6 +31,9 @@ export class Process implements AsyncIterable<Piece>, AsyncDisposable {
   /** Exit status; null while the process runs. */
   exitCode: number | null = null;
   readonly #link: Link;
+  readonly #follower: Follower;
+  /** `resumed` of the session when the process was started. */
+  readonly #resumed: number;
   readonly #ids: { session_id: string; process_id: number };
   /** Offset of the next output to read, in bytes. */
   #position = 0;
@@ -39,9 +43,11 @@ export class Process implements AsyncIterable<Piece>, AsyncDisposable {
   readonly #decoders = new Map<string, TextDecoder>();
 
   /** @internal */
-  constructor(link: Link, session: string, process: number) {
+  constructor(link: Link, follower: Follower, process: number) {
     this.#link = link;
-    this.#ids = { session_id: session, process_id: process };
+    this.#follower = follower;
+    this.#resumed = follower.resumed;
+    this.#ids = { session_id: follower.id, process_id: process };
   }
 
   /** ID of the process within its session. */
@@ -89,7 +95,7 @@ export class Process implements AsyncIterable<Piece>, AsyncDisposable {
 
   /** Writes to the input of the process; `close` closes the input afterwards. */
   async write(text: string, options: { close?: boolean } & RequestOptions = {}): Promise<void> {
-    checkType("`text` of `process.write`", text, "string");
+    checkArgument("`text` of `process.write`", text, "string");
     checkOptions("`process.write`", options, { close: "boolean", ...REQUEST_OPTIONS });
     const { close = false, ...limits } = options;
     await this.#request("process/write", { text, close }, limits);
@@ -141,12 +147,19 @@ export class Process implements AsyncIterable<Piece>, AsyncDisposable {
     this.exitCode = output.exit_code ?? null;
   }
 
-  #request<M extends keyof ServerRequests>(
+  async #request<M extends keyof ServerRequests>(
     method: M,
     params: object,
     options?: Sending,
   ): Promise<ServerRequests[M]["result"]> {
-    return this.#link.request(method, { ...this.#ids, ...params }, options);
+    const caller = currentStack();
+    try {
+      return await this.#link.request(method, { ...this.#ids, ...params }, options);
+    } catch (error) {
+      if (!(error instanceof NoSuchProcess) || this.#follower.resumed === this.#resumed) throw error;
+      const message = `process ${this.id} ended with its server; a new server continues the session without it`;
+      throw withStackOf(caller, new NoSuchProcess(error.code, message, error.data));
+    }
   }
 }
 

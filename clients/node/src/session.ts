@@ -1,16 +1,16 @@
 // A session that this program follows: prompts, calls, events, files, patches and processes.
 
-import { ConnectionLost, RpcError } from "./errors.js";
+import { ConnectionLost, InvalidParams, RpcError } from "./errors.js";
 import type { SessionEvent, ToolErrorKind } from "./event-types.js";
 import type { Follower, Handlers } from "./follower.js";
 import type { Link, Sending } from "./link.js";
-import { checkOptions, checkType, type OptionTypes, REQUEST_OPTIONS } from "./options.js";
+import { checkArgument, checkOptions, type OptionTypes, REQUEST_OPTIONS } from "./options.js";
 import { bytes, Process } from "./process.js";
-import { PARAM_TYPES } from "./protocol.js";
+import { ErrorCode, PARAM_TYPES } from "./protocol.js";
 import type * as protocol from "./protocol.js";
-import { limited, onAbort, type RequestOptions } from "./stop.js";
+import { currentStack, limited, onAbort, type RequestOptions, withStackOf } from "./stop.js";
 import { describe, type Tool } from "./tools.js";
-import { settleTurn, Turn, TurnWatch } from "./turn.js";
+import { settleTurn, Turn, TurnWatch, withDetail } from "./turn.js";
 
 /** Sandbox mode of commands (docs/sandbox.md). */
 export type SandboxMode = "read-only" | "workspace-write" | "external" | "danger-full-access";
@@ -74,6 +74,10 @@ export interface Explanation {
   [detail: string]: any;
 }
 
+/** Limit of the server on the arguments of a call, in bytes of JSON, and the most bytes that a character takes there. */
+const MAX_ARGUMENT_BYTES = 8 << 20;
+const MOST_JSON_BYTES = 6;
+
 /** Method of `Session` that sends each request, for messages. */
 const SENDERS: Partial<Record<keyof protocol.ServerRequests, string>> = {
   "session/prompt": "prompt",
@@ -132,11 +136,13 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * Sends a prompt to the model. Iterate over the events of the turn, or await its `result`. A prompt during a turn is
-   * added to it, and ends as `steered`. Aborting stops the turn; a `for await` that is left early does not.
+   * Sends a prompt to the model. Await the turn for its result, or iterate over its events. A turn that fails is no
+   * rejection but a warning: `ended` and `detail` say how it ended, and `turn.throwUnlessDone()` rejects then. A prompt
+   * during a turn is added to it, and ends as `steered`. Aborting stops the turn; a `for await` that is left early does
+   * not.
    */
   prompt(text: string, options: { images?: protocol.ContentItem[] } & RequestOptions = {}): Turn {
-    checkType("`text` of `session.prompt`", text, "string");
+    checkArgument("`text` of `session.prompt`", text, "string");
     checkOptions("`session.prompt`", options, { images: "array", ...REQUEST_OPTIONS });
     const { images, ...limits } = options;
     return new Turn(this.#follower.log, this.#prompt(images ? { text, images } : { text }, limits));
@@ -148,6 +154,7 @@ export class Session implements AsyncDisposable {
     args: Record<string, unknown> = {},
     options: Options<"tool/call", "tool" | "arguments"> = {},
   ): Promise<ToolAnswer<Name extends "exec_command" ? CommandResult : unknown>> {
+    checkArgument("`tool` of `session.call`", tool, "string");
     const params = { tool, arguments: args, key: crypto.randomUUID(), ...options };
     const result = await this.#send("tool/call", params, { again: true });
     const texts = result.content_items.map((item) => ("text" in item ? [item.text] : []));
@@ -161,7 +168,7 @@ export class Session implements AsyncDisposable {
 
   /** Adds tools, replacing those of the same name. Returns the names of all tools of clients. */
   async register(tools: readonly Tool[], options: RequestOptions = {}): Promise<string[]> {
-    checkType("`tools` of `session.register`", tools, "array");
+    checkArgument("`tools` of `session.register`", tools, "array");
     const params = { tools: tools.map(describe), ...options };
     const known = this.#follower.tools;
     const before = [...known];
@@ -180,7 +187,7 @@ export class Session implements AsyncDisposable {
 
   /** Removes tools. Returns the names of the remaining tools of clients. */
   async unregister(names: readonly string[], options: RequestOptions = {}): Promise<string[]> {
-    checkType("`names` of `session.unregister`", names, "array");
+    checkArgument("`names` of `session.unregister`", names, "array");
     const left = await this.#send("tool/unregister", { names: [...names], ...options }, { again: true });
     for (const name of names) this.#follower.tools.delete(name);
     return left.tools;
@@ -191,7 +198,7 @@ export class Session implements AsyncDisposable {
     command: string | readonly string[],
     options: Options<"process/start", "command" | "argv"> = {},
   ): Promise<Process> {
-    checkType("`command` of `session.startProcess`", command, "string|array");
+    checkArgument("`command` of `session.startProcess`", command, "string|array");
     const what = typeof command === "string" ? { command } : { argv: [...command] };
     const started = await this.#send(
       "process/start",
@@ -201,24 +208,31 @@ export class Session implements AsyncDisposable {
         late: ({ process_id }) => void this.#send("process/kill", { process_id }).catch(() => {}),
       },
     );
-    return new Process(this.#link, this.id, started.process_id);
+    return new Process(this.#link, this.#follower, started.process_id);
   }
 
   /** Reads a file or a part of it. */
   async readFile(path: string, options: Options<"fs/read", "path"> = {}): Promise<FilePart> {
+    checkArgument("`path` of `session.readFile`", path, "string");
     const part = await this.#send("fs/read", { path, ...options }, { again: true });
     const data = bytes(part);
     return { data, text: part.text ?? data.toString("utf8"), size: part.size, next: part.next ?? null };
   }
 
-  /** Writes a whole file atomically. With `new`, an existing file is an error. */
+  /**
+   * Writes a whole file atomically. With `new`, an existing file is an error. The server takes 8 MiB of JSON: 8 MiB of
+   * plain text, or 6 MiB of bytes. More is rejected with `InvalidParams`.
+   */
   async writeFile(
     path: string,
     data: string | Uint8Array,
     options: { new?: boolean } & RequestOptions = {},
   ): Result<"fs/write"> {
-    checkType("`data` of `session.writeFile`", data, "string|Uint8Array");
-    const content = typeof data === "string" ? { text: data } : { base64: Buffer.from(data).toString("base64") };
+    checkArgument("`path` of `session.writeFile`", path, "string");
+    checkArgument("`data` of `session.writeFile`", data, "string|Uint8Array");
+    const content: { text: string } | { base64: string } =
+      typeof data === "string" ? { text: data } : { base64: Buffer.from(data).toString("base64") };
+    checkLength({ path, ...content });
     // Not sent again with `new`: the second request would find the file of the first.
     return this.#send("fs/write", { path, ...content, ...options }, { again: !options.new });
   }
@@ -229,12 +243,14 @@ export class Session implements AsyncDisposable {
   }
 
   /** Searches files for a regular expression. */
-  search(pattern: string, options: Options<"fs/search", "pattern"> = {}): Result<"fs/search"> {
+  async search(pattern: string, options: Options<"fs/search", "pattern"> = {}): Result<"fs/search"> {
+    checkArgument("`pattern` of `session.search`", pattern, "string");
     return this.#send("fs/search", { pattern, ...options }, { again: true });
   }
 
   /** Applies a patch in any supported format, all or nothing, and only once per `key`. */
-  applyPatch(patch: string, options: Options<"patch/apply", "patch"> = {}): Result<"patch/apply"> {
+  async applyPatch(patch: string, options: Options<"patch/apply", "patch"> = {}): Result<"patch/apply"> {
+    checkArgument("`patch` of `session.applyPatch`", patch, "string");
     return this.#send("patch/apply", { patch, key: crypto.randomUUID(), ...options }, { again: true });
   }
 
@@ -243,7 +259,7 @@ export class Session implements AsyncDisposable {
     what: string | readonly string[] | { tool: string; arguments?: Record<string, unknown> },
     options: RequestOptions = {},
   ): Promise<Explanation> {
-    checkType("the call of `session.explain`", what, "string|array|object");
+    checkArgument("the call of `session.explain`", what, "string|array|object");
     const program = Array.isArray(what) ? { tool: "shell", arguments: { command: what } } : what;
     const params = typeof program === "string" ? { command: program } : (program as Params<"policy/explain">);
     return (await this.#send("policy/explain", { ...params, ...options }, { again: true })).explanation as Explanation;
@@ -307,15 +323,27 @@ export class Session implements AsyncDisposable {
         const watch = new TurnWatch();
         this.#follower.watches.add(watch);
         try {
-          return await this.#send("session/prompt", params, { signal: stop, timeoutMs: 0 });
+          return withDetail(await this.#send("session/prompt", params, { signal: stop, timeoutMs: 0 }));
         } catch (error) {
           if (!this.#link.isRecoverable(error)) throw error;
           const outcome = await settleTurn(watch, this.#follower, this.#link, stop);
-          if (outcome) return outcome;
+          if (outcome) return withDetail(outcome);
         } finally {
           this.#follower.watches.delete(watch);
         }
       }
     });
   }
+}
+
+/** Throws `InvalidParams` for a file that the server would not take. */
+function checkLength(params: { path: string } & ({ text: string } | { base64: string })): void {
+  const data = "text" in params ? params.text : params.base64;
+  if (data.length < MAX_ARGUMENT_BYTES / MOST_JSON_BYTES) return;
+  const bytes = Buffer.byteLength(JSON.stringify(params));
+  if (bytes <= MAX_ARGUMENT_BYTES) return;
+  const limit = `the limit is ${MAX_ARGUMENT_BYTES} bytes of JSON, and this is ${bytes}`;
+  const advice = "write it in parts, and join them with a command: `cat PART… > FILE`";
+  const error = new InvalidParams(ErrorCode.Params, `\`${params.path}\` is too long for \`writeFile\`: ${limit}; ${advice}`);
+  throw withStackOf(currentStack(), error);
 }

@@ -1,7 +1,7 @@
 // Limits on waiting: signals, time limits, and promises that a program settles from outside.
 
 import { setMaxListeners } from "node:events";
-import { Aborted, ConnectionLost, TimedOut, ToolgateError } from "./errors.js";
+import { Aborted, ArgumentError, ConnectionLost, TimedOut, ToolgateError } from "./errors.js";
 
 /** Limits of one request. */
 export interface RequestOptions {
@@ -62,7 +62,8 @@ export function currentStack(): CallerStack {
 /** Returns the error with the stack of the caller. */
 export function withStackOf(caller: CallerStack, error: unknown): unknown {
   // Another program may have replaced the format of stacks.
-  if (!(error instanceof ToolgateError) || typeof caller.stack !== "string") return error;
+  const isOurs = error instanceof ToolgateError || error instanceof ArgumentError;
+  if (!isOurs || typeof caller.stack !== "string") return error;
   const isOwn = (line: string) => line.includes(OWN_CODE) || line.endsWith(".next (<anonymous>)");
   const frames = caller.stack.split("\n").filter((line) => line.startsWith("    at ") && !isOwn(line));
   if (frames.length === 0) return error;

@@ -1,8 +1,8 @@
 // Program of the package test: uses the installed package with strict types, and prints what it gets.
 
 import {
-  type Approval, type CommandResult, ConnectionLost, type OnApproval, type SessionEvent, Toolgate, tool,
-  type UnknownEvent,
+  type Approval, type CommandResult, ConnectionLost, type OnApproval, type Session, type SessionEvent,
+  type SessionPromptResult, Toolgate, tool, type Turn, type UnknownEvent,
 } from "toolgate";
 
 const forecast = tool({
@@ -110,6 +110,17 @@ const wrongDecision: OnApproval = () => "aproved";
 const rightDecision: OnApproval = async ({ choices }) =>
   choices.find((each) => each === "approved_for_session") ?? { decision: "denied", note: "no" };
 
+const prompting = async (session: Session): Promise<[string, string | null | undefined]> => {
+  const turn: Turn = session.prompt("a");
+  for await (const { kind } of turn) console.log(kind);
+  const { ended, detail }: SessionPromptResult = await turn;
+  const { text }: SessionPromptResult = await session.prompt("b").throwUnlessDone();
+  const caught: SessionPromptResult | string = await session.prompt("c").catch(() => "failed");
+  // @ts-expect-error: a result is not text
+  const wrong: string = await session.prompt("d");
+  return [ended + text + String(caught) + wrong, detail];
+};
+
 const onApproval = ({ command, choices }: Approval): boolean => command !== null && choices.includes("approved");
 await using session = await client.session({
   sandbox: "workspace-write",
@@ -143,6 +154,6 @@ console.log(
     streams,
     described,
     types: [rightDecision, wrongDecision, wrongMode, wrongMethod, wrongParams, wrongModel].length,
-    more: [elapsed, lost, sleeping.id].length,
+    more: [elapsed, lost, prompting].length,
   }),
 );

@@ -18,6 +18,8 @@ test("the stack of an error names the line of the caller, and no line of the pac
   const { client, pid } = await here.startWithPid();
   const session = await client.session({ cwd: here.work });
   const process = await session.startProcess("sleep 60");
+  const cycle = {};
+  cycle.cycle = cycle;
   const promises = {
     readMissing: () => readMissing(session),
     async iterating() {
@@ -26,6 +28,8 @@ test("the stack of an error names the line of the caller, and no line of the pac
     attaching: () => client.attach("20200101-000000-aaaaaa"),
     timing: () => session.call("exec_command", { cmd: "sleep 9" }, { timeoutMs: 10 }),
     resizing: () => process.resize(1, 1),
+    bigint: () => session.call("list_dir", { depth: 1n }),
+    circular: () => session.call("list_dir", cycle),
     starting: () => here.start({ command: "/none" }),
     async later() {
       await session.listTools();
@@ -34,7 +38,8 @@ test("the stack of an error names the line of the caller, and no line of the pac
   };
   for (const [name, make] of Object.entries(promises)) {
     const error = await failure(make());
-    assert.ok(error instanceof ToolgateError, name);
+    const isArgument = name === "bigint" || name === "circular";
+    assert.ok(isArgument ? error.constructor.name === "ArgumentError" : error instanceof ToolgateError, name);
     const [head, ...frames] = error.stack.split("\n");
     assert.equal(head, `${error.name}: ${error.message}`.split("\n")[0], name);
     // `starting` calls a helper of the tests first.

@@ -17,6 +17,8 @@ test("unknown options and wrong types are rejected, and the nearest name is sugg
   const client = await here.start();
   const session = await client.session({ cwd: here.work, sandbox: "workspace-write", approval: "never" });
   const cat = await session.startProcess("cat", { stdin: true });
+  const cycle = {};
+  cycle.cycle = cycle;
   const mustBe = (name, place, rest) => `\`${name}\` of \`${place}\` must be ${rest}`;
   const near = (place, wrong, right) => `\`${place}\` has no option \`${wrong}\`; did you mean \`${right}\`?`;
   await allFail([
@@ -35,6 +37,15 @@ test("unknown options and wrong types are rejected, and the nearest name is sugg
     [() => session.readFile(5), "`path` of `session.readFile` must be a string, not 5"],
     [() => session.writeFile("a", 5), "`data` of `session.writeFile` must be a string or a Uint8Array, not 5"],
     [() => session.search("a", { ignoreCase: true }), near("session.search", "ignoreCase", "ignore_case")],
+    [() => session.call("list_dir", { depth: 1n }), /^the arguments have no JSON form: .*BigInt$/],
+    [() => session.call("list_dir", cycle), /^the arguments have no JSON form: it has a cycle$/],
+    [() => session.startProcess(), "`command` of `session.startProcess` is missing; it must be a string or an array"],
+    [() => session.prompt(), "`text` of `session.prompt` is missing; it must be a string"],
+    [() => session.call(), "`tool` of `session.call` is missing; it must be a string"],
+    [() => session.readFile(), "`path` of `session.readFile` is missing; it must be a string"],
+    [() => session.writeFile("a"), "`data` of `session.writeFile` is missing; it must be a string or a Uint8Array"],
+    [() => session.search(), "`pattern` of `session.search` is missing; it must be a string"],
+    [() => session.applyPatch(), "`patch` of `session.applyPatch` is missing; it must be a string"],
     [() => session.startProcess("a", { sdtin: true }), near("session.startProcess", "sdtin", "stdin")],
     [() => session.prompt("a", { signal: 1 }), "`signal` of `session.prompt` must be an AbortSignal, not 1"],
     [() => session.listTools({ verbose: true }), / has no option `verbose`; it has `signal`, `timeoutMs`$/],
@@ -76,13 +87,21 @@ test("a tool that cannot be used is rejected where it is defined", async (t) => 
 
 test("an address and a program that are none get one sentence", async (t) => {
   const here = world(t);
-  const address = "`Toolgate.connect` takes { socket: PATH } or { websocket: URL, token: TOKEN }, and then options";
+  const address = "`Toolgate.connect` takes { socket: PATH } or { websocket: URL, token: TOKEN }, and options";
   await allFail([
     [() => Toolgate.connect(), address],
     [() => Toolgate.connect({}), address],
     [() => Toolgate.connect("/tmp/s"), address],
     [() => Toolgate.connect({ websocket: "ws://127.0.0.1:1" }), address],
-    [() => Toolgate.connect({ socket: "/tmp/s", reconnect: true }), address],
+    [() => Toolgate.connect({ socket: "/tmp/s", websocket: "ws://127.0.0.1:1", token: "t" }), address],
+    [
+      () => Toolgate.connect({ socket: "/tmp/s", reconect: true }),
+      "`Toolgate.connect` has no option `reconect`; did you mean `reconnect`?",
+    ],
+    [
+      () => Toolgate.connect({ socket: "/tmp/s" }, { socket: "/tmp/s" }),
+      /^the second argument of `Toolgate.connect` has no option `socket`/,
+    ],
   ]);
   const other = `read _; echo '{"id":1,"result":{}}'; cat`;
   for (const [options, message] of [
@@ -101,10 +120,13 @@ test("an address and a program that are none get one sentence", async (t) => {
 
 test("a client tries to connect for all of `withinMs`", async (t) => {
   const here = world(t);
-  const start = performance.now();
-  await assert.rejects(Toolgate.connect({ socket: `${here.root}/none` }, { reconnect: { withinMs: 700 } }), {
-    message: /^no server answered within 700 ms: there is no socket/,
-  });
-  const took = performance.now() - start;
-  assert.ok(took >= 700 && took < 2000, `${took} ms`);
+  const [socket, reconnect] = [`${here.root}/none`, { withinMs: 700 }];
+  for (const args of [[{ socket }, { reconnect }], [{ socket, reconnect }]]) {
+    const start = performance.now();
+    await assert.rejects(Toolgate.connect(...args), {
+      message: /^no server answered within 700 ms: there is no socket/,
+    });
+    const took = performance.now() - start;
+    assert.ok(took >= 700 && took < 2000, `${took} ms`);
+  }
 });

@@ -37,23 +37,27 @@ const lines = (text) => text.split("\n").filter((line) => line !== "");
 // Packed and installed once. The directory of the programs has nothing else of the package.
 const here = world({ after });
 const cwd = join(here.work, "app");
+let tarball;
 const files = await install();
+
+/** Runs npm without the network. Returns its output. */
+async function npmIn(directory, ...args) {
+  const ran = await run("npm", args, {
+    cwd: directory,
+    env: { npm_config_cache: join(here.root, "npm"), npm_config_offline: "true" },
+  });
+  assert.equal(ran.status, 0, ran.err);
+  return ran.out;
+}
 
 /** Packs the package and installs it into an empty directory. Returns the names of its files. */
 async function install() {
-  const npm = async (...args) => {
-    const ran = await run("npm", args, {
-      cwd: here.work,
-      env: { npm_config_cache: join(here.root, "npm"), npm_config_offline: "true" },
-    });
-    assert.equal(ran.status, 0, ran.err);
-    return ran.out;
-  };
   // Without scripts: the tests that run at the same time use `dist`, which `prepack` would remove.
-  const packed = JSON.parse(await npm("pack", PACKAGE, "--json", "--ignore-scripts", "--pack-destination", here.root));
+  const packed = JSON.parse(await npmIn(here.work, "pack", PACKAGE, "--json", "--ignore-scripts", "--pack-destination", here.root));
   const [{ filename, files }] = Object.values(packed);
   writeFileSync(join(here.work, "package.json"), JSON.stringify({ private: true, type: "module" }));
-  await npm("install", "--no-audit", "--no-fund", join(here.root, filename));
+  tarball = join(here.root, filename);
+  await npmIn(here.work, "install", "--no-audit", "--no-fund", tarball);
   mkdirSync(cwd);
   return files.map(({ path }) => path);
 }
@@ -146,6 +150,29 @@ test("CommonJS can load the package, and compilers find its types", async () => 
     const { status, out } = await run(process.execPath, args, { cwd });
     assert.deepEqual([status, out], [0, ""], settings.join(" "));
   }
+});
+
+test("the TypeScript program of the README runs in a fresh project, set up as the README says", async () => {
+  const [program] = blocks("ts");
+  const setup = blocks("sh").find((each) => each.includes("tsc --init"));
+  assert.ok(README.includes("`npx tsc && node program.js`") && README.includes("this `program.ts`"));
+  const directory = join(here.root, "fresh");
+  mkdirSync(directory);
+  for (const [name, ...words] of lines(setup).map((line) => line.split(" "))) {
+    if (words.join(" ") === "tsc --init") {
+      const { status, err } = await run(process.execPath, [TSC, "--init"], { cwd: directory });
+      assert.equal(status, 0, err);
+    } else if (words.at(-1) !== "typescript") {
+      assert.equal(name, "npm");
+      await npmIn(directory, ...words.map((word) => (word.endsWith(".tgz") ? tarball : word)));
+    }
+  }
+  writeFileSync(join(directory, "program.ts"), program);
+  const compiled = await run(process.execPath, [TSC], { cwd: directory });
+  assert.deepEqual([compiled.status, compiled.out], [0, ""]);
+  const env = { ...here.env, TOOLGATE_BIN: BINARY, TMPDIR: here.root };
+  const ran = await run(process.execPath, ["program.js"], { cwd: directory, env });
+  assert.deepEqual([ran.status, lines(ran.out), ran.err], [0, prints(program), ""]);
 });
 
 test("the types hold in a strict TypeScript program, and the program runs", async () => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import { basename, delimiter, dirname, join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { PACKAGE, run, world } from "./support.mjs";
@@ -26,8 +26,11 @@ function installed(t) {
     return path;
   };
   // As in an npm script: the launcher is first in PATH, then a directory for programs, then what `env` and `sh` need.
-  const bin = join(here.root, "bin");
-  const path = [join(modules, ".bin"), bin, dirname(process.execPath), "/usr/bin", "/bin"].join(delimiter);
+  // Not all of /usr/bin: a `toolgate` may be installed there.
+  const [bin, needed] = [join(here.root, "bin"), join(here.root, "needed")];
+  mkdirSync(needed);
+  for (const program of [process.execPath, "/usr/bin/dirname"]) symlinkSync(program, join(needed, basename(program)));
+  const path = [join(modules, ".bin"), bin, needed].join(delimiter);
   const find = async (command, env = {}) => {
     const url = pathToFileURL(join(modules, "toolgate/dist/index.js"));
     const code = `import { findProgram } from ${JSON.stringify(url)}; try { console.log(findProgram(${JSON.stringify(command)})) } catch (error) { console.log(error.reason, error.message) }`;

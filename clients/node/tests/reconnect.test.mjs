@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ConnectionLost, EventsDropped, JournalBehind, NoSuchSession, tool, TurnLost } from "toolgate";
+import { ConnectionLost, EventsDropped, JournalBehind, NoSuchProcess, NoSuchSession, tool, TurnLost } from "toolgate";
 import { begun, call, deferred, DETAILS, first, message, proxy, SocketServer, untilEvent, world } from "./support.mjs";
 
 const RECONNECT = { reconnect: { firstMs: 5, withinMs: 5000 } };
@@ -378,4 +378,20 @@ test("a server that was started by the client is started again", async (t) => {
   process.kill(pid(), "SIGKILL");
   assert.match((await calling).text, /interrupted; effects unknown/);
   assert.ok((await session.call("list_dir", { path: "." })).success);
+});
+
+test("a process of a killed server says that it ended with it", async (t) => {
+  const here = world(t);
+  const { client, pid } = await here.startWithPid({ reconnect: true });
+  const session = await client.session({ cwd: here.work });
+  const sleeping = await session.startProcess("sleep 60");
+  process.kill(pid(), "SIGKILL");
+  const ended = `process ${sleeping.id} ended with its server; a new server continues the session without it`;
+  const output = () => sleeping.output();
+  await assert.rejects(output(), (error) => {
+    assert.deepEqual([error.constructor, error.message], [NoSuchProcess, ended]);
+    assert.match(error.stack.split("\n")[1], /reconnect\.test\.mjs/);
+    return true;
+  });
+  await assert.rejects(session.request("process/kill", { process_id: 77 }), /there is no process 77/);
 });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { CallFailed, NoSuchProcess, Refused } from "toolgate";
+import { CallFailed, InvalidParams, NoSuchProcess, Refused } from "toolgate";
 import { begun, world } from "./support.mjs";
 
 async function started(t) {
@@ -153,4 +153,17 @@ test("verdicts are explained, and nothing is done", async (t) => {
   assert.notEqual((await session.explain(["rm", "-rf", "/"])).verdict, "allow");
   assert.equal((await session.explain({ tool: "read_file", arguments: { path: "a.txt" } })).verdict, "allow");
   assert.ok(!existsSync(join(here.work, "made")));
+});
+
+test("a file that is too long is one clear error, and parts of it can be joined", async (t) => {
+  const { session } = await started(t);
+  const tooLong = /^`big` is too long for `writeFile`: the limit is 8388608 bytes of JSON, and this is \d+; write it in parts, and join them/;
+  for (const data of ["x".repeat(8 << 20), "é\n".repeat(3 << 20), new Uint8Array(7 << 20), "\x01".repeat(2 << 20), "x".repeat(17 << 20)]) {
+    await assert.rejects(session.writeFile("big", data), (error) => {
+      assert.match(error.message, tooLong);
+      assert.match(error.stack.split("\n")[1], /without-model\.test\.mjs/);
+      return error instanceof InvalidParams;
+    });
+  }
+  assert.equal((await session.writeFile("big", "x".repeat((8 << 20) - 100))).size, (8 << 20) - 100);
 });

@@ -32,7 +32,7 @@ with tempfile.TemporaryDirectory() as directory, Client.spawn() as client:
         model={"script": script},
         on_approval=approve,
     )
-    print(session.prompt("Greet me, and then remove the greeting.").text)
+    print(session.prompt("Greet me, and then remove the greeting.").raise_unless_done().text)
     for event in session.events():
         if event.kind == "decided":
             print(event["decision"])

@@ -23,4 +23,4 @@ with tempfile.TemporaryDirectory() as directory, Client.spawn() as client:
     (script := Path(directory, "script.jsonl")).write_text(SCRIPT)
     session = client.start_session(cwd=directory, model={"script": script}, tools=[temperature])
     turn = session.prompt("How warm is it in Lisbon?")
-    print("the model says:", turn.text)
+    print("the model says:", turn.raise_unless_done().text)

@@ -25,7 +25,7 @@ async def main() -> None:
         async with Client.spawn() as client:
             session = await client.start_session(cwd=directory, model={"script": script}, tools=[temperature])
             turn = await session.prompt("How warm is it in Lisbon?")
-            print("the model says:", turn.text)
+            print("the model says:", turn.raise_unless_done().text)
 
 
 asyncio.run(main())

@@ -6,7 +6,7 @@ A solution is a patch. A command checks it, and the result is read from the file
 import tempfile
 from pathlib import Path
 
-from toolgate import Refused
+from toolgate import CallFailed, Refused
 from toolgate.sync import Client
 
 TASK = "def add(a, b):\n    return a - b\n"
@@ -26,8 +26,10 @@ def evaluate(client: Client, directory: Path, patch: str) -> str:
     with client.start_session(cwd=directory, sandbox="workspace-write", approval="never") as session:
         try:
             session.apply_patch(patch)
+        except CallFailed:
+            return "patch not applied: it does not match"
         except Refused as refused:
-            return f"patch not applied: {refused.data.get('error', 'it does not match')}"
+            return f"patch not applied: {refused.data['error']}"
         with session.start_process(CHECK) as process:
             _, errors = process.communicate()
         if process.exit_code != 0:

@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from conftest import Server, World, call, message
 from fake_server import STARTED, Fake, Json, Talk, begun
-from toolgate import Client, NoSuchProcess, NoSuchSession, Process, Reconnect, tool
+from toolgate import Client, Invocation, NoSuchProcess, NoSuchSession, Process, Reconnect, tool
 
 
 @pytest_asyncio.fixture
@@ -184,3 +184,29 @@ async def _until_turn(session: Any) -> Any:
         if event.kind == "turn":
             yield event
             return
+
+
+@pytest.mark.parametrize("stop", ["interrupt", "timeout", "close"])
+async def test_a_plain_tool_learns_that_its_call_is_cancelled(world: World, stop: str) -> None:
+    begun, learned = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    @tool(timeout=0.2 if stop == "timeout" else None)
+    def wait(call: Invocation) -> None:
+        """Waits until its call is cancelled."""
+        assert not call.cancelled.is_set()
+        loop.call_soon_threadsafe(begun.set)
+        assert call.cancelled.wait(20)
+        loop.call_soon_threadsafe(learned.set)
+
+    async with world.client() as client:
+        script = world.script([call("wait")], [message("Stopped.")])
+        session = await client.start_session(cwd=world.work, model={"script": script}, tools=[wait])
+        prompting = asyncio.create_task(session.prompt("go"))
+        await begun.wait()
+        if stop == "interrupt":
+            await session.interrupt()
+        elif stop == "close":
+            await client.close()
+        await asyncio.wait_for(learned.wait(), 10)
+        await asyncio.gather(prompting, return_exceptions=True)

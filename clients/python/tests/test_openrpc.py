@@ -35,7 +35,7 @@ def test_every_method_is_used_and_no_other() -> None:
         (types.Started, "SessionDetails"),
         (types.Attached, "SessionAttachResult"),
         (types.ListedSession, "SessionListEntry"),
-        (types.Prompted, "SessionPromptResult"),
+        (types.Turn, "SessionPromptResult"),
         (types.Described, "ToolDescription"),
         (types.ToolAnswer, "ToolCallResult"),
         (types.Written, "FsWriteResult"),

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from conftest import World
-from toolgate import NoSuchProcess, Process, Refused, Session
+from toolgate import CallFailed, InvalidParams, NoSuchProcess, Process, Refused, Session
 
 
 @pytest_asyncio.fixture
@@ -68,7 +68,7 @@ async def test_files_are_written_read_listed_and_searched(session: Session) -> N
     assert (await session.write_file("deep/er/a.txt", "first\nSecond\n")).created
     again = await session.write_file("deep/er/a.txt", "one\nTwo\n")
     assert not again.created and again.size == 8
-    with pytest.raises(Refused):
+    with pytest.raises(CallFailed):
         await session.write_file("deep/er/a.txt", "three", new=True)
     await session.write_file("b.bin", b"\xff\x00")
     part = await session.read_file("deep/er/a.txt", length=4)
@@ -93,7 +93,7 @@ async def test_a_patch_is_applied_once_or_not_at_all(session: Session, world: Wo
     assert (world.work / "a.txt").read_text() == "one\nthree\n"
     again = await session.apply_patch(patch, key="p")
     assert (again.changes, again.text) == (first.changes, first.text)
-    with pytest.raises(Refused):
+    with pytest.raises(CallFailed):
         await session.apply_patch(patch.replace("three", "four"))
     assert (world.work / "a.txt").read_text() == "one\nthree\n"
 
@@ -111,3 +111,20 @@ async def test_verdicts_are_explained_and_nothing_is_done(session: Session, worl
     (world.work / "a.txt").write_text("one\n")
     reads = await session.explain(tool="read_file", arguments={"path": "a.txt"})
     assert reads["verdict"] == "allow"
+
+
+@pytest.mark.parametrize("data", ["x" * (8 << 20), "é\n" * (3 << 20), b"x" * (7 << 20), "\x01" * (2 << 20), "x" * (17 << 20)])
+async def test_a_file_that_is_too_long_is_an_error_that_says_what_to_do(session: Session, data: str | bytes) -> None:
+    message = r"^`big` is too long for `write_file`: the limit is 8388608 bytes of JSON, and this is \d+; write it in parts, and join them"
+    with pytest.raises(InvalidParams, match=message):
+        await session.write_file("big", data)
+
+
+async def test_the_limit_on_files_is_that_of_the_server(session: Session) -> None:
+    frame = len('{"path":"big","new":false,"text":""}')
+    longest = "x" * ((8 << 20) - frame)
+    assert (await session.write_file("big", longest)).size == len(longest)
+    with pytest.raises(InvalidParams, match=r"too long for `write_file`.* and this is 8388609;"):
+        await session.write_file("big", longest + "x")
+    with pytest.raises(InvalidParams, match=r"the arguments are 8388609 bytes long"):
+        await session.request("fs/write", {"path": "big", "new": False, "text": longest + "x"})

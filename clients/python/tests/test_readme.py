@@ -26,6 +26,7 @@ RUNS = [
     ([], "", None),
     (TODAY, "yes\n", "exec_command: 'date > today.txt'? done Written.\n"),
     ([[message("It is 42. ")]], "", "It is 42. done\n"),
+    ([], "", "12000000\n"),
     ([], "", "True\n"),
     (FILES, "", "None.\n"),
     ([], "", None),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Server, Wire, World, call, message
-from toolgate import Approval, Client, Event, Session, ToolAnswer, TurnLost, tool
+from toolgate import Approval, Client, Event, NoSuchProcess, Process, Session, ToolAnswer, TurnLost, tool
 
 
 async def test_what_runs_goes_on_while_the_connection_is_lost(server: Server, world: World) -> None:
@@ -210,3 +210,17 @@ async def test_a_turn_that_is_cut_off_is_lost_and_the_next_one_works(server: Ser
         events = await told_once(session)
         answers = [event.text for event in events if event.kind == "answered"]
         assert "interrupted; effects unknown" in answers[0] and answers[1] == "back"
+
+
+async def test_a_process_of_a_killed_server_says_that_it_ended_with_it(server: Server, world: World) -> None:
+    async with server.client() as client:
+        session = await client.start_session(cwd=world.work)
+        process = await session.start_process("sleep 60")
+        await server.kill()
+        await server.start()
+        with pytest.raises(NoSuchProcess, match=r"ended with its server; a new server continues the session without it"):
+            await process.wait()
+        unknown = Process(session, 77)
+        with pytest.raises(NoSuchProcess, match="77") as error:
+            await unknown.kill()
+        assert "ended with its server" not in str(error.value)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +16,7 @@ import pytest
 
 import toolgate
 from conftest import Server, World, call, message
-from toolgate import Approval, CannotConnect, ConnectionLost, Delta, Event, Refused, ToolgateError, _loop_thread, tool
+from toolgate import Approval, CallFailed, CannotConnect, ConnectionLost, Delta, Event, ToolgateError, _loop_thread, tool
 from toolgate.sync import Client, Session
 
 WRITES = "echo yes >> said.txt"
@@ -52,7 +54,7 @@ def test_commands_files_patches_and_verdicts(client: Client, session: Session, w
     patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+three\n*** End Patch\n"
     assert [change.path for change in session.apply_patch(patch).changes] == ["a.txt"]
     assert session.explain(["rm", "-rf", "/"])["verdict"] != "allow"
-    with pytest.raises(Refused):
+    with pytest.raises(CallFailed):
         session.read_file("none.txt")
     assert client.server is not None and client.server.server.name == "toolgate"
     assert [each.session_id for each in client.sessions(live=True)] == [session.id]
@@ -224,9 +226,10 @@ def test_errors_before_it_is_open_after_it_is_closed_and_on_failure(world: World
     session = client.start_session(cwd=world.work)
     client.close()
     client.close()
-    for request in (client.sessions, session.list_tools, lambda: list(session.deltas())):
+    for request in (client.sessions, session.list_tools):
         with pytest.raises(ConnectionLost, match="the client is closed"):
             request()
+    assert list(session.deltas()) == []
     with pytest.raises(ToolgateError, match="cannot be opened again; create a new one"):
         client.open()
     absent = Client.connect_unix(world.work / "none")
@@ -298,6 +301,42 @@ def test_closing_wakes_the_threads_that_wait(client: Client, world: World) -> No
         with pytest.raises(ConnectionLost):
             waiting.result(20)
         assert ended.result(20)[0] == "session"
+
+
+def test_events_end_after_those_that_were_received_when_another_thread_closes_the_client(client: Client, world: World) -> None:
+    script = world.script([message("Done.")])
+    session = client.start_session(cwd=world.work, model={"script": script})
+    with session.stream("go") as turn:
+        list(turn)
+    kinds: list[str] = []
+    for event in session.events():
+        if not kinds:
+            client.close()
+        kinds.append(event.kind)
+    assert len(kinds) == session.cursor > 3 and kinds[-1] == "turn"
+    assert [event.cursor for event in session.events(after=2)] == list(range(3, session.cursor + 1))
+    assert list(session.deltas()) == []
+
+
+def test_events_and_deltas_end_with_the_same_error_after_a_kill(world: World) -> None:
+    with Client.spawn("sh", ["-c", f"echo $$ > pid; exec {world.binary} serve"], env=world.env, cwd=world.work) as client:
+        session = client.start_session(cwd=world.work)
+        events = session.events()
+        kinds = [next(events).kind]
+        with ThreadPoolExecutor(1) as pool:
+            deltas = pool.submit(list, session.deltas())
+            wait_until(lambda: len(session._async._subscription._queues) == 1)
+            os.kill(int((world.work / "pid").read_text()), signal.SIGKILL)
+            with pytest.raises(ConnectionLost) as from_events:
+                kinds.extend(event.kind for event in events)
+            with pytest.raises(ConnectionLost) as from_deltas:
+                deltas.result(20)
+        assert kinds == ["session"] and str(from_events.value) == str(from_deltas.value)
+        with pytest.raises(ConnectionLost):
+            list(session.deltas())
+    for read in (session.events, session.deltas):
+        with pytest.raises(ConnectionLost, match="the connection to the server is lost"):
+            list(read())
 
 
 def test_an_iterator_that_is_left_early_is_closed(client: Client, world: World) -> None:

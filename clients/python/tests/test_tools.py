@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Optional, TypedDict
 
 import pytest
 
-from toolgate import Image, Invocation, PeerFault, Tool, tool
+from toolgate import Client, Image, Invocation, PeerFault, Tool, tool
 from toolgate._json_schema import schema_of, value_of
 from toolgate.tools import content_items, require_tools
 
@@ -206,6 +206,37 @@ def test_a_function_that_is_no_tool_is_named() -> None:
         require_tools([forecast])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="'forecast' is not a tool; decorate a function with `@tool`"):
         require_tools(["forecast"])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("tools", [tool(lambda: None), lambda: None, "forecast", 1])
+def test_tools_that_are_no_list_are_refused_with_an_example(tools: Any) -> None:
+    with pytest.raises(TypeError, match=r"^`tools` must be a list of tools, such as `tools=\[.*\]`, not "):
+        require_tools(tools)
+
+
+def test_a_name_in_place_of_the_function_is_refused_with_an_example() -> None:
+    with pytest.raises(TypeError, match=r"`@tool` takes keyword arguments: `@tool\(name='forecast'\)`"):
+        tool("forecast")  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("model", "gpt-5", '`model` must be a dict, such as {"name": "gpt-5"}, not \'gpt-5\''),
+        ("model", 5, '`model` must be a dict, such as {"name": "gpt-5"}, not 5'),
+        ("on_approval", "yes", "`on_approval` must be a function, not 'yes'"),
+        ("on_question", 1, "`on_question` must be a function, not 1"),
+        ("keep_events", "1", "`keep_events` must be an integer of at least 1, not '1'"),
+        ("keep_events", 0, "`keep_events` must be an integer of at least 1, not 0"),
+        ("tools", "ok", "`tools` must be a list of tools, such as `tools=[…]`, not 'ok'"),
+    ],
+)
+async def test_an_option_of_a_wrong_type_is_refused_before_anything_is_sent(option: str, value: Any, message: str) -> None:
+    client = Client.spawn("/none")
+    for opening in (client.start_session(**{option: value}), client.attach("s", **{option: value})):
+        with pytest.raises(TypeError) as error:
+            await opening
+        assert str(error.value) == message
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,16 @@ async def test_the_response_may_come_before_the_last_event(talk: Talk) -> None:
     assert turn.result.text == "ok"
 
 
+async def test_a_delta_that_overtakes_the_event_of_its_prompt_is_yielded_after_it(talk: Talk) -> None:
+    async with talk.session.stream("go") as turn:
+        prompt = await talk.guest.expect("session/prompt")
+        talk.guest.tell({"method": "session/delta", "params": {"session_id": "s", "kind": "text", "text": "Yes."}})
+        talk.guest.event(2, "prompt", text="go")
+        talk.guest.event(3, "turn", id="t2", ended="done")
+        talk.guest.answer(prompt, {"turn_id": "t2", "ended": "done", "text": "Yes."})
+        assert [item.kind async for item in turn] == ["prompt", "text", "turn"]
+
+
 async def test_a_slow_reader_misses_deltas_and_no_event(talk: Talk) -> None:
     async with talk.session.stream("go") as turn:
         prompt = await talk.guest.expect("session/prompt")

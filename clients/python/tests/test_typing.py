@@ -54,14 +54,14 @@ async def use(client: Client) -> None:
 WRONG_SYNC = """
 from collections.abc import Iterator
 from typing_extensions import assert_type
-from toolgate import Delta, Event, Piece, Prompted, ToolAnswer
+from toolgate import Delta, Event, Piece, Turn, ToolAnswer
 from toolgate.sync import Client, Process, Session
 
 
 def use(client: Client) -> None:
     session = client.start_session(sandbox="read-only", approval="on-request", model={"wire": "chat"})
     assert_type(session, Session)
-    assert_type(session.prompt("p"), Prompted)
+    assert_type(session.prompt("p"), Turn)
     assert_type(session.call("list_dir", {"path": "."}, key="k"), ToolAnswer)
     assert_type(session.events(after=1), Iterator[Event])
     process = session.start_process("ls", tty=(24, 80))

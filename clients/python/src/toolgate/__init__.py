@@ -4,6 +4,7 @@ from ._reconnect import Reconnect
 from .approvals import Approval, Choice, Decision, OnApproval, OnQuestion, Question
 from .client import Client, Model, Start
 from .errors import (
+    CallFailed,
     Cancelled,
     CannotConnect,
     ConnectionLost,
@@ -23,20 +24,23 @@ from .errors import (
     PeerFault,
     Refused,
     RpcError,
+    TimedOut,
     ToolgateError,
     TooMany,
     TurnLost,
+    TurnNotDone,
     Unusable,
 )
 from .process import Process
 from .session import Session
 from .tools import Image, Invocation, Tool, ToolFunction, tool
 from .turn_stream import TurnStream
-from .types import ApprovalPolicy, Delta, Event, Piece, Prompted, Sandbox, ToolAnswer, Wire
+from .types import ApprovalPolicy, Delta, Event, Piece, Sandbox, ToolAnswer, Turn, Wire
 
 __all__ = [
     "Approval",
     "ApprovalPolicy",
+    "CallFailed",
     "Cancelled",
     "CannotConnect",
     "Choice",
@@ -66,7 +70,6 @@ __all__ = [
     "PeerFault",
     "Piece",
     "Process",
-    "Prompted",
     "Question",
     "Reconnect",
     "Refused",
@@ -74,12 +77,15 @@ __all__ = [
     "Sandbox",
     "Session",
     "Start",
+    "TimedOut",
     "TooMany",
     "Tool",
     "ToolAnswer",
     "ToolFunction",
     "ToolgateError",
+    "Turn",
     "TurnLost",
+    "TurnNotDone",
     "TurnStream",
     "Unusable",
     "Wire",

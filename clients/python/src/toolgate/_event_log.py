@@ -20,7 +20,8 @@ class EventLog:
         # Cursor and kind of the last event received.
         self.cursor = cursor
         self._kind = ""
-        self._first = cursor
+        # The cursor before the first event that this client received.
+        self.first = cursor
         self._keep = keep
         self._kept: dict[int, Event] = {}
         self._news = asyncio.Event()
@@ -56,16 +57,20 @@ class EventLog:
 
     async def follow(self, after: int | None) -> AsyncIterator[Event]:
         """Yields every event after a cursor; by default all that this client received."""
-        cursor = self._first if after is None else after
+        cursor = self.first if after is None else after
         while True:  # ends: with the log
             for event in self.after(cursor):
                 cursor = event.cursor
                 yield event
             if self.is_over:
-                if self._error is not None:
-                    raise self._error
+                self.raise_error()
                 return
             await self._news.wait()
+
+    def raise_error(self) -> None:
+        """Raises the error that ended the log, if there is one."""
+        if self._error is not None:
+            raise self._error
 
     async def reached(self, cursor: int) -> None:
         """Waits until the event with this cursor has arrived or the log has ended."""

@@ -129,6 +129,11 @@ class LoopThread:
             )
 
     @property
+    def is_stopping(self) -> bool:
+        """True if calls raise `ConnectionLost` because the client is closed."""
+        return self._is_stopping
+
+    @property
     def is_forked(self) -> bool:
         """True in a fork of the process that created this object. The fork has no such thread."""
         return self._pid != os.getpid()

@@ -13,12 +13,16 @@ QUEUED = 1024
 
 
 class NotificationQueue:
-    """Queues notifications until the reader takes them or the session ends. Ignores those before an event of `first_kinds`."""
+    """Queues notifications until the reader takes them or the session ends.
+
+    Events before one of `first_kinds` are ignored. Deltas before it come after it: they may overtake the event of their prompt.
+    """
 
     def __init__(self, first_kinds: Collection[str] = ()) -> None:
         # Number of the first event in the queue, if `first_kinds` are given.
         self.first_cursor = 0
         self._first_kinds = first_kinds
+        self._early: deque[Delta] = deque(maxlen=QUEUED)
         self._items: deque[Event | Delta] = deque(maxlen=QUEUED)
         self._news = asyncio.Event()
         self._over = False
@@ -26,10 +30,17 @@ class NotificationQueue:
     def push(self, item: Event | Delta) -> None:
         """Adds a notification."""
         if self._first_kinds:
-            if not isinstance(item, Event) or item.kind not in self._first_kinds:
+            if isinstance(item, Delta):
+                self._early.append(item)
+                return
+            if item.kind not in self._first_kinds:
                 return
             self.first_cursor, self._first_kinds = item.cursor, ()
-        self._items.append(item)
+            self._items.append(item)
+            self._items.extend(self._early)
+            self._early.clear()
+        else:
+            self._items.append(item)
         self._news.set()
 
     def end(self) -> None:

@@ -14,7 +14,7 @@ from ._rpc_connection import RpcConnection
 from ._turn_tracker import TurnTracker
 from .errors import InUse, JournalBehind, TurnLost
 from .tools import Tool
-from .types import Attached, Delta, Event, Json, Prompted, parse
+from .types import Attached, Delta, Event, Json, Turn, parse
 
 # Retries while another server still holds the session, and the pause between them in seconds.
 IN_USE_TRIES, IN_USE_PAUSE = 20, 0.1
@@ -33,6 +33,8 @@ class Subscription:
         self._trackers: set[TurnTracker] = set()
         self._queues: set[NotificationQueue] = set()
         self.attached: Attached | None = None
+        # How often another server than before continued the session. The processes of the one before are gone.
+        self.resumed = 0
         # The error that ended the session here, such as a failed reattach.
         self.failure: Exception | None = None
 
@@ -64,6 +66,7 @@ class Subscription:
             # The next events would reuse cursors of events that were already received.
             raise JournalBehind(self.log.session_id, params["cursor"], attached.cursor)
         self.attached = attached
+        self.resumed += attached.resumed
         return attached
 
     async def attach_again(self, connection: RpcConnection) -> Attached:
@@ -99,7 +102,7 @@ class Subscription:
         finally:
             self._trackers.discard(tracker)
 
-    async def recover_turn(self, tracker: TurnTracker, server: ReconnectingConnection) -> Prompted | None:
+    async def recover_turn(self, tracker: TurnTracker, server: ReconnectingConnection) -> Turn | None:
         """Returns the result of a turn whose response was lost, or None if the server never got the prompt."""
         while True:  # ends: each round is a connection, and reconnecting gives up within bounds
             connection = await server.ready()
@@ -124,7 +127,7 @@ class Subscription:
             await _either(asyncio.shield(tracker.over), connection)
 
     async def deltas(self) -> AsyncIterator[Delta]:
-        """Yields deltas, starting when the iteration starts."""
+        """Yields deltas, starting when the iteration starts. Ends as the log does: with its error if there is one."""
         queue = self.add_queue()
         try:
             async for item in queue:
@@ -132,6 +135,8 @@ class Subscription:
                     yield item
         finally:
             self.remove_queue(queue)
+        if self.failure is not None:
+            raise self.failure
 
     def add_queue(self, first_kinds: Collection[str] = ()) -> NotificationQueue:
         """Adds a queue that gets the events and deltas from now on, or from the next event of these kinds on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from .types import Event, Prompted
+from .types import Event, Turn
 
 
 class TurnTracker:
@@ -15,7 +15,7 @@ class TurnTracker:
         self.is_taken = False
         # Set when the prompt is in the journal or a turn ends. A busy server always sends one of the two.
         self.moved = asyncio.Event()
-        self.over: asyncio.Future[Prompted] = asyncio.get_running_loop().create_future()
+        self.over: asyncio.Future[Turn] = asyncio.get_running_loop().create_future()
         self._ended_turns: set[str] = set()
         self._is_over = False
         self._news = asyncio.Event()
@@ -49,5 +49,5 @@ class TurnTracker:
         elif event.kind == "said":
             self._text = event.text or self._text
         elif event.kind == "turn":
-            turn = Prompted(event["id"], event["ended"], self._text, event.get("detail"))
+            turn = Turn.of({"turn_id": event["id"], "ended": event["ended"], "text": self._text, "detail": event.get("detail")})
             self.over.set_result(turn)

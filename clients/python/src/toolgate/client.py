@@ -174,6 +174,7 @@ class Client:
         only_tools: allow-list of Toolgate's own tools; by default all.
         agents: allows the model to start other agents.
         """
+        _check(start, on_approval, on_question, keep_events)
         tools, params = require_tools(tools), _plain(start)
         with self._registry.starting():
             told = {**params, "tools": [each._describe() for each in tools]}
@@ -206,6 +207,7 @@ class Client:
         The other parameters are those of `start_session`. The members of `Start` are used if the server resumes the session
         from its journal. The journal does not contain all of them: for example, not the URL of the model.
         """
+        _check(start, on_approval, on_question, keep_events)
         session = Session(
             self._registry,
             session_id,
@@ -232,6 +234,20 @@ class Client:
     def _unwanted(self, started: Json) -> None:
         """Closes a session whose `start_session` was cancelled before the response arrived."""
         self._registry.connection.send_without_waiting("session/close", {"session_id": started["session_id"]})
+
+
+def _check(start: Start, on_approval: object, on_question: object, keep_events: object) -> None:
+    """Raises `TypeError` for a value of a wrong type, where the server or a later call would report it less clearly."""
+    for name, handler in (("on_approval", on_approval), ("on_question", on_question)):
+        if handler is not None and not callable(handler):
+            raise TypeError(f"`{name}` must be a function, not {handler!r}")
+    if not isinstance(keep_events, int) or isinstance(keep_events, bool) or keep_events < 1:
+        raise TypeError(f"`keep_events` must be an integer of at least 1, not {keep_events!r}")
+    model: object = start.get("model")
+    if isinstance(model, str):
+        raise TypeError(f'`model` must be a dict, such as {{"name": "{model}"}}, not {model!r}')
+    if model is not None and not isinstance(model, Mapping):
+        raise TypeError(f'`model` must be a dict, such as {{"name": "gpt-5"}}, not {model!r}')
 
 
 def _plain(start: Start) -> Json:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .types import Turn
 
 
 class ToolgateError(Exception):
@@ -24,6 +27,9 @@ class RpcError(ToolgateError):
     @staticmethod
     def of(code: int, message: str, data: Any = None) -> RpcError:
         """Creates an error of the class for `code`; an unknown code gives a plain `RpcError`."""
+        kind = data.get("error") if isinstance(data, dict) else None
+        if CODES.get(code) is Refused and kind not in POLICY_ERRORS:
+            return CallFailed(code, message, data)
         return CODES.get(code, RpcError)(code, message, data)
 
 
@@ -80,9 +86,16 @@ class InUse(RpcError):
 
 
 class Refused(RpcError):
-    """-32008: the policy, a person or the operating system refused the request, or a patch does not match.
+    """-32008: the policy, a person or the sandbox refused the request.
 
-    `data` is the answer of the call. Its member `error` is the kind of error, and is missing if a patch does not match.
+    `data` is the answer of the call. Its member `denials` has the reasons.
+    """
+
+
+class CallFailed(RpcError):
+    """-32008: the request was allowed and failed: a missing file, a patch that does not match, an unknown program.
+
+    `data` is the answer of the call. Its member `error` is the kind of error, such as `io`, if there is one.
     """
 
 
@@ -96,6 +109,9 @@ class Cancelled(RpcError):
 
 # Code of an error response of this client: a tool raised an exception, or there is no handler for a question.
 PEER_FAULT = -32009
+
+# Kinds of errors (`data["error"]`) of calls that were refused, not tried.
+POLICY_ERRORS = {"forbidden", "denied", "blocked", "stopped"}
 
 CODES: dict[int, type[RpcError]] = {
     -32700: ParseFault,
@@ -121,6 +137,10 @@ class ConnectionLost(ToolgateError):
     """The connection ended before the response arrived. The server may or may not have carried out the request."""
 
 
+class TimedOut(ToolgateError, TimeoutError):
+    """The `timeout` of a call is over, and its work is stopped. `except TimeoutError` catches it too."""
+
+
 class CannotConnect(ToolgateError):
     """The server cannot be reached: no program, no listening socket, a wrong token. The message says what to try.
 
@@ -144,6 +164,14 @@ class TurnLost(ToolgateError):
         )
         self.session_id = session_id
         self.cursor = cursor
+
+
+class TurnNotDone(ToolgateError):
+    """The turn ended before the model was done. `turn.raise_unless_done()` raises this error, and `turn` has the result."""
+
+    def __init__(self, turn: Turn) -> None:
+        super().__init__(f"the turn is not done, it ended as `{turn.ended}`: {turn.detail}")
+        self.turn = turn
 
 
 class JournalBehind(ToolgateError):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from .errors import ConnectionLost, NoSuchProcess
+from ._time_limit import check_timeout, limited
+from .errors import ConnectionLost, NoSuchProcess, TimedOut
 from .types import Json, Output, Piece
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     from ._rpc_connection import OnLate
     from .session import Session
+
+T = TypeVar("T")
 
 # Time that the server waits for output before it answers without any. This is the server's maximum.
 WAIT_MS = 30_000
@@ -29,6 +32,7 @@ class Process:
         self.exit_code: int | None = None
         # Offset of the next output to read, in bytes.
         self.position = 0
+        self._resumed = session._subscription.resumed
         # The last read, which reported the end of the process.
         self._over: Output | None = None
 
@@ -64,20 +68,34 @@ class Process:
             for piece in (await self.read()).pieces:
                 yield piece
 
-    async def wait(self) -> int | None:
-        """Waits until the process ends, discarding its output. Returns the exit code, or None if the process was lost."""
-        async for _ in self:
-            pass
-        return self.exit_code
+    async def wait(self, timeout: float | None = None) -> int | None:
+        """Waits until the process ends, discarding its output. Returns the exit code, or None if the process was lost.
 
-    async def communicate(self, text: str | None = None) -> tuple[bytes, bytes]:
-        """Writes a text, closes the input, and returns all output: that of `stdout` or the terminal, and that of `stderr`."""
-        if text is not None:
-            await self.write(text, close=True)
-        written: dict[bool, list[bytes]] = {True: [], False: []}
-        async for piece in self:
-            written[piece.stream == "stderr"].append(piece.data)
-        return b"".join(written[False]), b"".join(written[True])
+        After `timeout` seconds the process is killed, and `TimedOut` is raised, a `TimeoutError`.
+        """
+
+        async def wait() -> int | None:
+            async for _ in self:
+                pass
+            return self.exit_code
+
+        return await self._or_kill(wait, timeout)
+
+    async def communicate(self, text: str | None = None, timeout: float | None = None) -> tuple[bytes, bytes]:
+        """Writes a text, closes the input, and returns all output: that of `stdout` or the terminal, and that of `stderr`.
+
+        After `timeout` seconds the process is killed, and `TimedOut` is raised, a `TimeoutError`.
+        """
+
+        async def communicate() -> tuple[bytes, bytes]:
+            if text is not None:
+                await self.write(text, close=True)
+            written: dict[bool, list[bytes]] = {True: [], False: []}
+            async for piece in self:
+                written[piece.stream == "stderr"].append(piece.data)
+            return b"".join(written[False]), b"".join(written[True])
+
+        return await self._or_kill(communicate, timeout)
 
     async def write(self, text: str, *, close: bool = False) -> None:
         """Writes to the input of the process; `close` closes the input afterwards."""
@@ -95,6 +113,17 @@ class Process:
         """Kills the process and its descendants."""
         await self._request("process/kill", {}, retry=True)
 
+    async def _or_kill(self, work: Callable[[], Coroutine[Any, Any, T]], timeout: float | None) -> T:
+        """Awaits `work`, and kills the process at the time limit."""
+        check_timeout(timeout)
+        try:
+            return await limited(work(), timeout, f"process {self.process_id}")
+        except TimedOut:
+            with contextlib.suppress(ConnectionLost, NoSuchProcess):
+                await self.kill()
+                await self.wait()  # the server keeps a process until its end is read
+            raise
+
     def _note(self, output: Output) -> None:
         if output.state != "running":
             self._over, self.exit_code = output, output.exit_code
@@ -104,4 +133,10 @@ class Process:
         self._note(Output.of(answer))
 
     async def _request(self, method: str, params: Json, *, retry: bool = False, on_late: OnLate | None = None) -> Json:
-        return await self.session._request(method, {"process_id": self.process_id, **params}, retry=retry, on_late=on_late)
+        try:
+            return await self.session._request(method, {"process_id": self.process_id, **params}, retry=retry, on_late=on_late)
+        except NoSuchProcess as error:
+            if self.session._subscription.resumed == self._resumed:
+                raise
+            message = f"process {self.process_id} ended with its server; a new server continues the session without it"
+            raise NoSuchProcess(error.code, message, error.data) from None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import json
+import logging
 import os
 import shlex
 import uuid
@@ -14,8 +16,9 @@ from typing import TYPE_CHECKING
 
 from ._rpc_connection import OnLate
 from ._subscription import Subscription
+from ._time_limit import check_timeout, limited
 from .approvals import OnApproval, OnQuestion
-from .errors import PEER_FAULT, ConnectionLost, PeerFault, RpcError
+from .errors import PEER_FAULT, ConnectionLost, InvalidParams, PeerFault, RpcError
 from .process import Process
 from .tools import Image, Invocation, Tool, content_items, require_tools
 from .turn_stream import TurnStream, stop_turn
@@ -28,9 +31,9 @@ from .types import (
     Json,
     Listing,
     Patched,
-    Prompted,
     Started,
     ToolAnswer,
+    Turn,
     Written,
     parse,
 )
@@ -40,7 +43,14 @@ if TYPE_CHECKING:
 
     from ._session_registry import SessionRegistry
 
+log = logging.getLogger("toolgate")
+
 Path = str | os.PathLike[str]
+# Limit of the server on the arguments of a call, in bytes of JSON, and the most bytes that a character takes there.
+MAX_ARGUMENT_BYTES, MOST_JSON_BYTES = 8 << 20, 6
+INVALID_PARAMS = -32602
+# Ends of turns that are logged. The others are wanted: `done`, `interrupted` and `steered`.
+FAILED = ("cut_short", "max_turns", "out_of_budget", "failed")
 
 
 class Session:
@@ -89,28 +99,42 @@ class Session:
     def events(self, after: int | None = None) -> AsyncIterator[Event]:
         """Yields every event after a cursor, each once and in order, also across reconnects; by default all.
 
-        The iteration ends when this client closes the session, detaches from it, or is closed itself.
+        The iteration ends when this client closes the session, detaches from it, or is closed itself. A lost connection raises
+        `ConnectionLost`. In both cases the events that were received come first.
         """
         return self._subscription.log.follow(after)
 
     def deltas(self) -> AsyncIterator[Delta]:
-        """Yields text and output in progress. A slow reader misses some of it."""
+        """Yields text and output in progress. A slow reader misses some of it. The iteration ends as that of `events`."""
         return self._subscription.deltas()
 
-    async def prompt(self, text: str, images: Sequence[Image] = ()) -> Prompted:
+    async def prompt(self, text: str, images: Sequence[Image] = (), *, timeout: float | None = None) -> Turn:
         """Sends a prompt to the model and waits until the turn ends. During a turn, adds to its prompt ("steered").
 
         After a reconnect, the result of the turn is read from the events. A prompt that did not reach the server is sent
         again. If the server died during the turn, `TurnLost` is raised.
 
-        Cancelling this call leaves the turn running; `interrupt` stops it.
+        A turn that fails raises no error: it is logged as a warning, and `ended` and `detail` of the result say how it ended.
+        `turn.raise_unless_done()` raises `TurnNotDone` then.
+
+        After `timeout` seconds the turn is stopped, and `TimedOut` is raised, a `TimeoutError`. Cancelling a call
+        without `timeout` leaves the turn running; `interrupt` stops it.
         """
+        check_timeout(timeout)
+        if timeout is not None:
+            return await self._prompt_or_stop(text, images, timeout=timeout)
+        turn = await self._prompt(text, images)
+        if turn.ended in FAILED:
+            log.warning("session %s: the turn ended as `%s`: %s", self.id, turn.ended, turn.detail)
+        return turn
+
+    async def _prompt(self, text: str, images: Sequence[Image]) -> Turn:
         pictures = [piece for each in images for piece in content_items(each)]
         params = {"text": text, **({"images": pictures} if pictures else {})}
         while True:  # ends: each round is a connection that was lost, and reconnecting gives up within bounds
             with self._subscription.track_turn() as tracker:
                 try:
-                    return parse(Prompted, await self.request("session/prompt", params))
+                    return Turn.of(await self.request("session/prompt", params))
                 except ConnectionLost:
                     if self._registry.connection.reconnect is None:
                         raise
@@ -118,15 +142,20 @@ class Session:
                 if turn is not None:
                     return turn
 
-    async def _prompt_or_stop(self, text: str, images: Sequence[Image] = ()) -> Prompted:
+    async def _prompt_or_stop(self, text: str, images: Sequence[Image] = (), *, timeout: float | None = None) -> Turn:
         """Sends a prompt as `prompt` does, but cancelling this call stops the turn."""
-        with self._subscription.track_turn() as tracker:
-            turn = asyncio.create_task(self.prompt(text, images))
-            try:
-                return await asyncio.shield(turn)
-            except asyncio.CancelledError:
-                await stop_turn(self, tracker, turn)
-                raise
+        check_timeout(timeout)
+
+        async def prompt() -> Turn:
+            with self._subscription.track_turn() as tracker:
+                turn = asyncio.create_task(self.prompt(text, images))
+                try:
+                    return await asyncio.shield(turn)
+                except asyncio.CancelledError:
+                    await stop_turn(self, tracker, turn)
+                    raise
+
+        return await limited(prompt(), timeout, "the turn")
 
     def stream(self, text: str, images: Sequence[Image] = ()) -> TurnStream:
         """Sends a prompt to the model, and yields the events and deltas of the turn.
@@ -137,11 +166,22 @@ class Session:
         return TurnStream(self, text, images)
 
     async def call(
-        self, tool: str, arguments: Json | None = None, *, input: str | None = None, key: str | None = None
+        self,
+        tool: str,
+        arguments: Json | None = None,
+        *,
+        input: str | None = None,
+        key: str | None = None,
+        timeout: float | None = None,
     ) -> ToolAnswer:
-        """Calls a tool without a model. A call runs only once per `key`; by default each call has a new key."""
+        """Calls a tool without a model. A call runs only once per `key`; by default each call has a new key.
+
+        After `timeout` seconds the call is cancelled, its command is killed, and `TimedOut` is raised, a `TimeoutError`.
+        """
+        check_timeout(timeout)
         params = {"tool": tool, "arguments": arguments or {}, "input": input, "key": key or uuid.uuid4().hex}
-        return parse(ToolAnswer, await self.request("tool/call", params, retry=True))
+        answer = await limited(self.request("tool/call", params, retry=True), timeout, f"the call of `{tool}`")
+        return parse(ToolAnswer, answer)
 
     async def list_tools(self) -> list[Described]:
         """Lists the tools of the session."""
@@ -200,9 +240,13 @@ class Session:
         return FilePart.of(await self.request("fs/read", params, retry=True))
 
     async def write_file(self, path: Path, data: str | bytes, *, new: bool = False) -> Written:
-        """Writes a whole file atomically. With `new`, an existing file is an error."""
+        """Writes a whole file atomically. With `new`, an existing file is an error.
+
+        The server takes 8 MiB of JSON: 8 MiB of plain text, or 6 MiB of bytes. More raises `InvalidParams`.
+        """
         what = {"text": data} if isinstance(data, str) else {"base64": base64.b64encode(data).decode()}
         params = {"path": os.fspath(path), "new": new, **what}
+        _check_length(params)
         # Not sent again with `new`: the second request would find the file of the first.
         return parse(Written, await self.request("fs/write", params, retry=not new))
 
@@ -272,6 +316,19 @@ class Session:
         if tool is None:
             raise PeerFault(PEER_FAULT, "the client no longer has this tool")
         return await tool._invoke(invocation)
+
+
+def _check_length(params: Json) -> None:
+    """Raises `InvalidParams` for a file that the server would not take."""
+    if len(params.get("text") or params.get("base64") or "") < MAX_ARGUMENT_BYTES // MOST_JSON_BYTES:
+        return
+    length = len(json.dumps(params, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
+    if length > MAX_ARGUMENT_BYTES:
+        raise InvalidParams(
+            INVALID_PARAMS,
+            f"`{params['path']}` is too long for `write_file`: the limit is {MAX_ARGUMENT_BYTES} bytes of JSON, and this is {length}; "
+            "write it in parts, and join them with a command: `cat PART… > FILE`",
+        )
 
 
 def _script_of(command: str | Sequence[str] | None) -> str | None:

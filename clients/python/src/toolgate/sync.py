@@ -11,7 +11,7 @@ import functools
 import logging
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
 
@@ -24,7 +24,7 @@ from ._loop_thread import LoopThread
 from .approvals import OnApproval, OnQuestion
 from .errors import ConnectionLost, ToolgateError
 from .tools import Image
-from .types import Initialized, Prompted, Started
+from .types import Delta, Event, Initialized, Started, Turn
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -103,7 +103,7 @@ class TurnStream(Blocking[_turn_stream.TurnStream]):
             self._loop.run(lambda: self._async.__aexit__(kind, error, trace), session_id=self._session_id, cancel_handlers=True)
 
     @property
-    def result(self) -> Prompted:
+    def result(self) -> Turn:
         """Result of the turn, as `session.prompt` returns it. Raises an error before the turn has ended."""
         return self._async.result
 
@@ -160,17 +160,50 @@ class Session(Blocking[_session.Session]):
         """
         return TurnStream(self._async.stream(text, images), self._loop, self.id)
 
-    def prompt(self, text: str, images: Sequence[Image] = ()) -> Prompted:
+    def prompt(self, text: str, images: Sequence[Image] = (), *, timeout: float | None = None) -> Turn:
         """Sends a prompt to the model and waits until the turn ends. During a turn, adds to its prompt ("steered").
 
-        Ctrl-C (KeyboardInterrupt) stops the turn. After a reconnect, the result of the turn is read from the events. A prompt
+        A turn that fails raises no error: it is logged as a warning, and `ended` and `detail` of the result say how it ended.
+        `turn.raise_unless_done()` raises `TurnNotDone` then.
+
+        After `timeout` seconds the turn is stopped, and `TimedOut` is raised, a `TimeoutError`. Ctrl-C (KeyboardInterrupt) stops
+        the turn too.
+
+        After a reconnect, the result of the turn is read from the events. A prompt
         that did not reach the server is sent again. If the server died during the turn, `TurnLost` is raised.
         """
-        return self._run(lambda: self._async._prompt_or_stop(text, images))
+        return self._run(lambda: self._async._prompt_or_stop(text, images, timeout=timeout))
 
     interrupt = blocking(_session.Session.interrupt)
-    events = iterating(_session.Session.events)
-    deltas = iterating(_session.Session.deltas)
+
+    def events(self, after: int | None = None) -> Iterator[Event]:
+        """Yields every event after a cursor, each once and in order, also across reconnects; by default all.
+
+        The iteration ends when this client closes the session, detaches from it, or is closed itself. A lost connection raises
+        `ConnectionLost`. In both cases the events that were received come first.
+        """
+        log = self._async._subscription.log
+        cursor = log.first if after is None else after
+        try:
+            for event in self._iterate(self._async.events(after)):
+                cursor = event.cursor
+                yield event
+        except ConnectionLost:
+            if not self._loop.is_stopping:
+                raise
+            # The event loop has ended, so nothing changes the log any more.
+            yield from log.after(cursor)
+            log.raise_error()
+
+    def deltas(self) -> Iterator[Delta]:
+        """Yields text and output in progress. A slow reader misses some of it. The iteration ends as that of `events`."""
+        try:
+            yield from self._iterate(self._async.deltas())
+        except ConnectionLost:
+            if not self._loop.is_stopping:
+                raise
+            self._async._subscription.log.raise_error()
+
     call = blocking(_session.Session.call)
     list_tools = blocking(_session.Session.list_tools)
     register = blocking(_session.Session.register)

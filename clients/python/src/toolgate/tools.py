@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import dataclasses
 import enum
@@ -9,6 +10,7 @@ import functools
 import inspect
 import json
 import logging
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time
@@ -40,13 +42,19 @@ WORDS = (PurePath, date, time, Decimal, UUID)
 
 @dataclass(frozen=True)
 class Invocation:
-    """Call of a Python tool. A function gets it through a parameter of this type, which the model does not see."""
+    """Call of a Python tool. A function gets it through a parameter of this type, which the model does not see.
+
+    `cancelled` is set when nobody waits for the result any more: the turn or the call was stopped, the time limit of the tool
+    is over, or the connection ended. A plain function checks `call.cancelled.is_set()`, or pauses with
+    `call.cancelled.wait(seconds)`. An `async def` is cancelled itself.
+    """
 
     session_id: str
     call_id: str
     turn_id: str
     tool: str
     arguments: Json
+    cancelled: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,9 @@ class Tool:
             arguments |= {name: invocation for name, hint in self.hints.items() if hint is Invocation}
             result = await call_user_function(functools.partial(self.function, **arguments))
             return {"content_items": self._content(result), "success": True}
+        except asyncio.CancelledError:
+            invocation.cancelled.set()
+            raise
         except Exception as error:
             log.exception("the tool `%s` raised an exception; the model gets its message", self.name)
             # With the class name: the message of a KeyError is only the key.
@@ -142,6 +153,9 @@ def tool(
     so it may run in parallel with others. `timeout` is its time limit in seconds (60).
     """
 
+    if function is not None and not callable(function):
+        raise TypeError(f"`@tool` takes keyword arguments: `@tool(name={function!r})`, or `@tool` alone for the name of the function")
+
     def made(function: Callable[P, R]) -> ToolFunction[P, R]:
         hints = get_type_hints(function, include_extras=True)
         return ToolFunction(
@@ -159,11 +173,14 @@ def tool(
 
 def require_tools(tools: Iterable[Tool]) -> list[Tool]:
     """Returns the tools as a list. Raises `TypeError` for an item that is not a tool."""
+    if isinstance(tools, (Tool, str)) or not isinstance(tools, Iterable):
+        name = getattr(tools, "name", None) or getattr(tools, "__name__", None)
+        raise TypeError(f"`tools` must be a list of tools, such as `tools=[{name or '…'}]`, not {tools!r:.60}")
     given = list(tools)
     for each in given:
         if isinstance(each, Tool):
             continue
-        if name := getattr(each, "__name__", None):
+        if callable(each) and (name := getattr(each, "__name__", None)):
             raise TypeError(f"`{name}` is not a tool: put `@tool` above `def {name}`, or pass `tool({name})`")
         raise TypeError(f"{each!r} is not a tool; decorate a function with `@tool`")
     return given

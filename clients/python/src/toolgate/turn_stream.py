@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .errors import ToolgateError
 from .tools import Image
-from .types import Delta, Event, Prompted
+from .types import Delta, Event, Turn
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -32,12 +32,12 @@ class TurnStream:
         self._session = session
         self._text = text
         self._images = images
-        self._turn: asyncio.Task[Prompted] | None = None
+        self._turn: asyncio.Task[Turn] | None = None
         # Number of the last event that was yielded.
         self._cursor = 0
 
     @property
-    def result(self) -> Prompted:
+    def result(self) -> Turn:
         """Result of the turn, as `session.prompt` returns it. Raises an error before the turn has ended."""
         if self._turn is None or not self._turn.done():
             raise ToolgateError("the turn has not ended; read its events to the end first")
@@ -77,7 +77,7 @@ class TurnStream:
                 yield event
         await asyncio.shield(self._turn)
 
-    async def _run_turn(self) -> Prompted:
+    async def _run_turn(self) -> Turn:
         try:
             turn = await self._session.prompt(self._text, self._images)
             # Responses and events have no order between them.
@@ -87,7 +87,7 @@ class TurnStream:
             self._queue.end()
 
 
-async def stop_turn(session: Session, tracker: TurnTracker, turn: asyncio.Task[Prompted]) -> None:
+async def stop_turn(session: Session, tracker: TurnTracker, turn: asyncio.Task[Turn]) -> None:
     """Interrupts a turn, and waits until it has ended or the connection is lost, within bounds."""
 
     async def stop() -> None:

@@ -9,6 +9,8 @@ import types as _types
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from .errors import TurnNotDone
+
 Json = dict[str, Any]
 T = TypeVar("T")
 
@@ -115,14 +117,42 @@ class ListedSession:
 Ended = Literal["done", "cut_short", "interrupted", "max_turns", "out_of_budget", "failed", "steered"]
 
 
+# Details of turns for which the server sends none.
+DETAILS = {
+    "cut_short": "the provider cut the response short",
+    "interrupted": "the turn was interrupted",
+    "max_turns": "the turn reached its limit of requests to the model (`max_turns` of the model)",
+    "out_of_budget": "the session used up its tokens (`max_tokens` of the model)",
+    "failed": "the server gives no reason",
+    "steered": "the prompt was added to a running turn, which has the answer",
+}
+
+
 @dataclass(frozen=True)
-class Prompted:
-    """Result of a turn: `ended` says how it ended, `text` is the model's last message."""
+class Turn:
+    """Result of a turn. `ended` says how it ended, and `text` is the model's last message.
+
+    `ended` is `done` if the model finished. Otherwise `text` may be empty, and `detail` has the reason in one sentence.
+    """
 
     turn_id: str
     ended: Ended
     text: str = ""
     detail: str | None = None
+
+    @staticmethod
+    def of(value: Json) -> Turn:
+        """Converts the server's JSON. A turn that is not done gets a `detail` if the server sends none."""
+        turn = parse(Turn, value)
+        if turn.ended == "done" or turn.detail:
+            return turn
+        return dataclasses.replace(turn, detail=DETAILS.get(turn.ended, f"the turn ended as `{turn.ended}`"))
+
+    def raise_unless_done(self) -> Turn:
+        """Returns the turn if the model finished it. Otherwise raises `TurnNotDone` with the reason."""
+        if self.ended != "done":
+            raise TurnNotDone(self)
+        return self
 
 
 @dataclass(frozen=True)
