@@ -543,6 +543,32 @@ fn a_refusal_of_the_sandbox_is_shown_with_its_remedy() {
     assert_eq!(screen.ends().0, Some(0));
 }
 
+/// A script that connects to a host that is not allowed, and writes and ends after that.
+const REFUSED_LATE: &str = "sleep 0.5; python3 -c 'import socket; socket.create_connection((\"192.0.2.7\", 80), 2)' \
+    2>/dev/null; echo tail-output; exit 3";
+
+#[test]
+fn a_poll_of_a_refused_command_brings_its_output_and_no_question() {
+    let start = json!({"cmd": REFUSED_LATE, "login": false, "yield_time_ms": 250});
+    let call = |name: &str, arguments: &Value| json!({"items": [{"type": "function_call", "name": name, "arguments": arguments}]});
+    let poll = call("write_stdin", &json!({"session_id": 1000, "chars": ""}));
+    let mut screen = RunScreen::new(&[call("exec_command", &start), poll, say("Done.")], &[]);
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("Done.\n›");
+    let text = screen.text();
+    assert!(text.contains("✗ write_stdin") && text.contains("│ tail-output"), "{text}");
+    assert!(text.contains("⊘ the sandbox refused: connecting to `192.0.2.7"), "{text}");
+    assert!(text.contains("to allow it: /allow --host 192.0.2.7"), "{text}");
+    let requests = screen.requests();
+    assert!(
+        requests.contains("Process exited with code 3") && requests.contains("tail-output"),
+        "{requests}"
+    );
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
 #[test]
 fn slash_allow_gives_the_session_one_more_permission() {
     let home = tempfile::tempdir().unwrap();
