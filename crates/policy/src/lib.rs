@@ -48,6 +48,7 @@ mod rule_lookup;
 pub mod rules;
 mod sandbox;
 pub mod shell;
+mod unreachable_host;
 mod url_policy;
 mod xargs_pipeline;
 
@@ -90,4 +91,5 @@ pub use sandbox::{
     ClosedPath, Confinement, MinimumTier, NetworkPolicy, ResourceLimits, SandboxPolicy, Tier,
     is_inside_configuration,
 };
+pub use unreachable_host::{ConnectStep, UnreachableHost};
 pub use url_policy::{PlainHttp, UrlParts, UrlRefusal};

@@ -85,6 +85,8 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, OperationFault> {
 
 /// Prints the refusals of a command: those that its own messages do not explain, or all of them.
 fn report_denials(session: &ProcessSession, explain: bool) {
+    // The command itself says only that its connection was reset.
+    session.unreachable_hosts().iter().for_each(|host| terminal::print_hint(&host.to_string()));
     for denial in session.denials() {
         match denial {
             // Without the message, the exit status 137 would be the only information.
