@@ -570,6 +570,23 @@ fn a_poll_of_a_refused_command_brings_its_output_and_no_question() {
 }
 
 #[test]
+fn a_refusal_is_shown_while_the_call_runs() {
+    let script = "python3 -c 'import socket; socket.create_connection((\"192.0.2.7\", 80), 2)' 2>/dev/null
+        until [ -e on ]; do sleep 0.1; done";
+    let mut screen = RunScreen::new(&[run(script), say("Done.")], &[]);
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("Esc stops it\n  ⊘ the sandbox refused: connecting to `192.0.2.7");
+    screen.sees("to allow it: /allow --host 192.0.2.7");
+    fs::write(screen.home.path().join("work/on"), "").unwrap();
+    screen.sees("Done.\n");
+    screen.sees("\n›");
+    assert_eq!(screen.text().matches("the sandbox refused").count(), 1, "{}", screen.text());
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
 fn slash_allow_gives_the_session_one_more_permission() {
     let home = tempfile::tempdir().unwrap();
     fs::create_dir(home.path().join("other")).unwrap();

@@ -5,6 +5,7 @@ mod call_lines;
 mod json_view;
 mod line_editor;
 mod refusal_counter;
+mod refusal_lines;
 mod repl;
 mod running_call;
 mod sandbox_question;
@@ -37,6 +38,7 @@ use config::flags::WorkspaceArgs;
 use line_editor::TypedLines;
 use prompt::{PromptCompleter, PromptEditor, PromptHistory};
 use refusal_counter::RefusalCounter;
+use refusal_lines::RemedyForm;
 use repl::{ReplEnd, ReplSession};
 use server::content_conversion::image_mime_type;
 use session::ChosenModel;
@@ -132,7 +134,10 @@ pub(crate) struct RunInputs {
 /// Runs a session with these inputs, and further ones if the user wants them.
 pub(crate) fn run_session(args: &RunArgs, inputs: &RunInputs) -> Result<ExitCode, OperationFault> {
     let prompt = read_prompt(args)?;
-    let view = choose_view(args.json, inputs.is_interactive() && prompt.is_none());
+    let view = choose_view(
+        args,
+        if inputs.is_interactive() && prompt.is_none() { RemedyForm::AllowCommand } else { RemedyForm::Flag },
+    );
     let mut task = Some((prompt, read_pictures(args)?));
     let mut place = args.place.clone();
     let mut continued = args.resume.clone().map(ContinuedSession::Resumed);
@@ -434,11 +439,11 @@ fn describe_rights(toolgate: &runtime::Toolgate) -> String {
     format!("{may} · approval {}", gate.approval().as_str())
 }
 
-fn choose_view(to_programs: bool, takes_commands: bool) -> Arc<dyn SessionView> {
-    if to_programs {
+fn choose_view(args: &RunArgs, remedy_form: RemedyForm) -> Arc<dyn SessionView> {
+    if args.json {
         Arc::new(json_view::JsonLines::default())
     } else {
-        Arc::new(terminal_view::TerminalView::new(takes_commands))
+        Arc::new(terminal_view::TerminalView::new(remedy_form))
     }
 }
 

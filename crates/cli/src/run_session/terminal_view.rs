@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use runtime::{CallEvent, CallId, CallObserver, PlanStep, StepStatus, ToolCall, ToolNotice, ToolOutput};
 
 use super::call_lines::{BAD, GOOD, MARK, answer_lines, command_output, format_duration};
+use super::refusal_lines::{LiveRefusals, RemedyForm};
 use super::running_call::RunningCallStatus;
 use super::status_lines::{BusyStatus, StatusLines, StatusView, TypedText};
 use super::turn_totals::TurnTotals;
@@ -36,8 +37,7 @@ pub(super) struct TerminalView {
     /// Standard error is a terminal that can move the cursor; with `both`, standard output is a terminal too.
     terminal: bool,
     stdout_is_terminal: bool,
-    /// The user can type commands such as `/allow`.
-    takes_commands: bool,
+    remedy_form: RemedyForm,
 }
 
 /// The mutable state of the view.
@@ -65,14 +65,14 @@ struct TerminalViewState {
 }
 
 impl TerminalView {
-    pub(super) fn new(takes_commands: bool) -> Self {
+    pub(super) fn new(remedy_form: RemedyForm) -> Self {
         let moves = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let terminal = std::io::stderr().is_terminal() && moves;
         Self {
             state: Mutex::default(),
             terminal,
             stdout_is_terminal: terminal && std::io::stdout().is_terminal(),
-            takes_commands,
+            remedy_form,
         }
     }
 
@@ -82,9 +82,14 @@ impl TerminalView {
             return;
         }
         let mut busy: Vec<BusyStatus<'_>> =
-            state.running_calls.iter().map(RunningCallStatus::to_busy_status).collect();
+            state.running_calls.iter().map(|run| run.to_busy_status(self.remedy_form)).collect();
         if let Some(since) = state.model_wait_start.filter(|_| busy.is_empty()) {
-            busy.push(BusyStatus { label: "the model", elapsed: since.elapsed(), tail: "" });
+            busy.push(BusyStatus {
+                label: "the model",
+                elapsed: since.elapsed(),
+                tail: "",
+                refusals: LiveRefusals::default(),
+            });
         }
         busy.retain(|busy| busy.elapsed >= SHOW_BUSY_AFTER);
         let (text, cursor, candidates) = &state.typed;
@@ -154,7 +159,7 @@ impl TerminalView {
             state.last_output = Some(PrintedOutput { title: title(call), text, file });
         }
         let width = self.terminal.then(|| screen_size().width);
-        let lines = answer_lines(call, output, width, self.takes_commands);
+        let lines = answer_lines(call, output, width, self.remedy_form);
         self.print_line(&mut state, &lines.join("\n"));
     }
 
@@ -202,9 +207,13 @@ impl TerminalViewState {
     /// The user is asked about a call, or has answered.
     fn set_asking_about(&mut self, call: &CallId, is_asking: bool) {
         self.totals.set_asking(is_asking);
-        if let Some(run) = self.running_calls.iter_mut().find(|run| run.id == call.as_str()) {
+        if let Some(run) = self.find_running(call) {
             run.timer.set_asking(is_asking);
         }
+    }
+
+    fn find_running(&mut self, call: &CallId) -> Option<&mut RunningCallStatus> {
+        self.running_calls.iter_mut().find(|run| run.id == call.as_str())
     }
 }
 
@@ -459,10 +468,14 @@ impl CallObserver for TerminalView {
     fn on_event(&self, call: &CallId, event: &CallEvent) {
         match event {
             CallEvent::Notice(ToolNotice::Output { text, .. }) => {
-                if let Some(run) =
-                    self.state.lock().running_calls.iter_mut().find(|run| run.id == call.as_str())
-                {
+                if let Some(run) = self.state.lock().find_running(call) {
                     run.append_output(text);
+                }
+            }
+            CallEvent::Notice(ToolNotice::AccessRefused { denial }) => {
+                let mut state = self.state.lock();
+                if let Some(run) = state.find_running(call) {
+                    run.add_denial(denial);
                 }
             }
             CallEvent::Notice(ToolNotice::PlanUpdated { steps, .. }) => self.print_plan(steps),
