@@ -446,7 +446,7 @@ fn a_new_session_begins_and_the_model_changes() {
 fn the_first_start_asks_what_may_be_done_and_remembers_always() {
     let touch = || [run("touch made"), say("Done.")];
     let home = tempfile::tempdir().unwrap();
-    let mut screen = RunScreen::at_home(home, "exec \"$@\"", &touch(), &["--model", "m", "go"]);
+    let mut screen = RunScreen::at_home(home, "exec \"$@\"", &touch(), &["--model", "m", "--once", "go"]);
     screen.sees("Answer (w a r):");
     screen.types("a");
     screen.sees("hint: saved in\n");
@@ -460,11 +460,30 @@ fn the_first_start_asks_what_may_be_done_and_remembers_always() {
         format!("[directories.\"{}/work\"]\nsandbox = \"workspace-write\"\n", home.path().display())
     );
     fs::remove_file(home.path().join("work/made")).unwrap();
-    let screen = RunScreen::at_home(home, "exec \"$@\"", &touch(), &["--model", "m", "go"]);
+    let screen = RunScreen::at_home(home, "exec \"$@\"", &touch(), &["--model", "m", "--once", "go"]);
     screen.sees("Done.");
     let (code, text, home) = screen.ends_and_leaves_home();
     assert_eq!(code, Some(0));
     assert!(!text.contains("What may") && home.path().join("work/made").exists(), "{text}");
+}
+
+#[test]
+fn the_session_stays_open_after_its_first_prompt() {
+    let mut screen = RunScreen::new(&[say("One."), say("Two.")], &["first task"]);
+    screen.sees("› first task\nOne.\n›");
+    screen.types("\x1b[A, again\r");
+    screen.sees("› first task, again\nTwo.\n›");
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn one_turn_is_run_with_once_and_where_no_person_sees_the_output() {
+    for (how, more) in [("exec \"$@\"", &["--once", "go"][..]), ("\"$@\" | cat", &["go"])] {
+        let screen = RunScreen::by(how, &[say("Done.")], more);
+        screen.sees("Done.");
+        assert_eq!(screen.ends().0, Some(0), "{how}");
+    }
 }
 
 #[test]
@@ -479,13 +498,18 @@ fn without_a_model_nothing_is_asked() {
 #[test]
 fn a_resumed_session_has_its_model_and_rights_again() {
     let home = tempfile::tempdir().unwrap();
-    let arguments = ["--model", "m", "--sandbox", "workspace-write", "--approval", "never", "remember 42"];
+    let arguments =
+        ["--model", "m", "--sandbox", "workspace-write", "--approval", "never", "--once", "remember 42"];
     let screen = RunScreen::at_home(home, "exec \"$@\"", &[say("I **will**.")], &arguments);
     screen.sees("I will.");
     let (_, text, home) = screen.ends_and_leaves_home();
     assert!(text.contains("\nto go on: toolgate run --resume 20"), "{text}");
-    let screen =
-        RunScreen::at_home(home, "exec \"$@\"", &[say("42.")], &["--resume", "last", "which number?"]);
+    let screen = RunScreen::at_home(
+        home,
+        "exec \"$@\"",
+        &[say("42.")],
+        &["--resume", "last", "--once", "which number?"],
+    );
     screen.sees("\n42.");
     let shown = screen.screen();
     assert!(shown.contains(" goes on\nmodel m · may change files here · approval never\n"), "{shown}");
@@ -494,7 +518,7 @@ fn a_resumed_session_has_its_model_and_rights_again() {
     let (code, _, home) = screen.ends_and_leaves_home();
     assert_eq!(code, Some(0));
     // A narrower flag wins.
-    let arguments = ["--resume", "last", "--sandbox", "read-only", "again"];
+    let arguments = ["--resume", "last", "--sandbox", "read-only", "--once", "again"];
     let screen = RunScreen::at_home(home, "exec \"$@\"", &[say("Yes.")], &arguments);
     screen.sees("\nYes.");
     assert!(screen.screen().contains("model m · reads files only · approval never\n"), "{}", screen.screen());
@@ -535,7 +559,7 @@ fn after_a_kill_undo_says_what_may_have_changed() {
 #[test]
 fn a_refusal_of_the_sandbox_is_shown_with_its_remedy() {
     let refused = run("python3 -c 'import socket; socket.create_connection((\"192.0.2.7\", 80), 2)'; true");
-    let screen = RunScreen::new(&[refused, say("Done.")], &["go", "--approval", "never"]);
+    let screen = RunScreen::new(&[refused, say("Done.")], &["--once", "go", "--approval", "never"]);
     screen.sees("Done.");
     let text = screen.text();
     assert!(text.contains("⊘ the sandbox refused: connecting to `192.0.2.7"), "{text}");

@@ -61,7 +61,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, OperationFault> {
         confine: ConfinementArgs { require: Some(ConfinementTier::Landlock), ..ConfinementArgs::default() },
         ..WorkspaceArgs::default()
     };
-    let run_args = RunArgs { prompt: Some(PROMPT.to_owned()), json: args.json, place, ..RunArgs::default() };
+    let prompt = Some(PROMPT.to_owned());
+    let run_args = RunArgs { prompt, once: true, json: args.json, place, ..RunArgs::default() };
     let turns =
         ScriptedTurn::parse_script(SCRIPT).map_err(|fault| OperationFault::failed(fault.to_string()))?;
     let model = Arc::new(ScriptedBackend::new(Dialect::Responses, turns));
