@@ -690,6 +690,37 @@ fn a_mistyped_command_is_never_sent_to_the_model() {
 }
 
 #[test]
+fn slash_kill_ends_what_runs_in_the_background() {
+    let start = json!({"cmd": "echo up; sleep 60", "login": false, "yield_time_ms": 250});
+    let start = json!({"items": [{"type": "function_call", "name": "exec_command", "arguments": start}]});
+    let mut screen = RunScreen::new(&[start.clone(), start, say("Up."), say("I see.")], &[]);
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("Up.\n›");
+    screen.types("/ps\r");
+    screen.sees("`/kill NUMBER` ends one");
+    screen.types("/kill \t");
+    screen.sees("› /kill\n  1000  1001  all");
+    screen.types("1000\r");
+    screen.sees("ended 1000: echo up; sleep 60\n›");
+    screen.types("/kill all\r");
+    screen.sees("ended 1001: echo up; sleep 60\n›");
+    for (typed, seen) in [
+        ("/ps\r", "nothing runs in the background\n›"),
+        ("/kill 1000\r", "no process has the number 1000"),
+        ("/kill x\r", "/kill takes the number of a process"),
+    ] {
+        screen.types(typed);
+        screen.sees(seen);
+    }
+    screen.types("and now?\r");
+    screen.sees("I see.\n›");
+    assert!(screen.requests().contains("I have ended 1000"), "{}", screen.requests());
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
 fn undone_changes_belong_to_no_later_turn() {
     let turns = [run("echo a > made; echo b > kept"), say("One."), run("true"), say("Two.")];
     let mut screen = RunScreen::new(&turns, &[]);

@@ -1,6 +1,7 @@
 //! Runs a model session with live output and optional user input, for `toolgate run` and `toolgate demo`.
 
 mod allow_command;
+mod background_processes;
 mod call_lines;
 mod first_prompt;
 mod json_view;
@@ -415,8 +416,11 @@ fn prompt_editor(dirs: &UserDirs, toolgate: &runtime::Toolgate, first_prompt: &s
     let history = dirs.state.as_ref().map(|state| PromptHistory::open(&state.join("prompts"), file));
     let mut history = history.unwrap_or_default();
     history.add(first_prompt);
-    let completer =
-        PromptCompleter::new(slash_commands::COMMANDS, cwd.clone()).with_flags("allow", allow_command::FLAGS);
+    let allowed = || allow_command::FLAGS.iter().map(|&flag| flag.to_owned()).collect();
+    let running = toolgate.clone();
+    let completer = PromptCompleter::new(slash_commands::COMMANDS, cwd.clone())
+        .with_arguments("allow", allowed)
+        .with_arguments("kill", move || background_processes::kill_arguments(&running));
     PromptEditor::new(history, completer)
 }
 

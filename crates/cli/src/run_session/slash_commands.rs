@@ -2,13 +2,12 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::time::Duration;
 
 use agent::{AgentSession, JournalRecorder};
 use journal::{JournalEntry, SessionSettings};
-use runtime::{Toolgate, Value, json};
+use runtime::{Toolgate, json};
 
-use super::call_lines::format_duration;
+use super::background_processes::{kill_processes, list_processes};
 use super::{PrintedOutput, SessionView, allow_command};
 use config::flags::WorkspaceArgs;
 use config::{NetworkMode, OperationFault, UserDirs};
@@ -25,6 +24,7 @@ pub(super) const COMMANDS: &[(&str, &str)] = &[
     ("clear", "clears the screen"),
     ("diff", "what the last turn changed"),
     ("help", "this"),
+    ("kill", "ends a process in the background; `/kill all` ends all"),
     ("model", "the model; `/model NAME` changes it"),
     ("new", "begins a new session"),
     ("output", "all that the last command printed"),
@@ -92,11 +92,8 @@ impl SlashCommands<'_> {
                 Some(printed) => print_output(&printed)?,
                 None => terminal::print_text("no command has printed anything yet")?,
             },
-            "ps" => {
-                let listed = self.toolgate.call("list_sessions", json!({})).await;
-                let sessions = listed.structured.as_ref().and_then(|listed| listed["sessions"].as_array());
-                terminal::print_text(&process_table(sessions.map_or(&[], Vec::as_slice)))?;
-            }
+            "ps" => terminal::print_text(&list_processes(self.toolgate).await)?,
+            "kill" => self.kill(argument).await?,
             "status" => terminal::print_text(&self.describe_status())?,
             "tools" => {
                 terminal::print_text(&self.toolgate.router().registry().offered_names().join("\n"))?;
@@ -126,6 +123,17 @@ impl SlashCommands<'_> {
         terminal::print_text(&format!("allowed: {flag}"))?;
         self.session.handle().steer(format!("(I have allowed {flag}.)")).map_err(session::journal_fault)?;
         Ok(place)
+    }
+
+    /// Ends processes in the background, and tells the model.
+    async fn kill(&mut self, argument: &str) -> Result<(), OperationFault> {
+        let ended = kill_processes(self.toolgate, argument).await?;
+        if ended.is_empty() {
+            return Ok(terminal::print_text("nothing runs in the background")?);
+        }
+        terminal::print_text(&ended.join("\n"))?;
+        let note = format!("(I have {}.)", ended.join("; "));
+        self.session.handle().steer(note).map_err(session::journal_fault)
     }
 
     /// Shows the model's name, or sets it for the next requests.
@@ -232,24 +240,6 @@ impl SlashCommands<'_> {
         terminal::print_hint("`toolgate run --resume ID` goes on with one");
         Ok(())
     }
-}
-
-/// Formats the processes that run in the background.
-fn process_table(sessions: &[Value]) -> String {
-    if sessions.is_empty() {
-        return "nothing runs in the background".to_owned();
-    }
-    let row = |number: &str, state: &str, time: &str, command: &str| {
-        format!("{number:<8} {state:<12} {time:>10}   {command}")
-    };
-    let mut rows = vec![row("SESSION", "STATE", "TIME", "COMMAND")];
-    rows.extend(sessions.iter().map(|session| {
-        let time = Duration::from_secs_f64(session["wall_time_seconds"].as_f64().unwrap_or_default());
-        let command = terminal::to_one_line(session["command"].as_str().unwrap_or_default());
-        let state = session["state"].as_str().unwrap_or_default();
-        row(&session["session_id"].to_string(), state, &format_duration(time), &command)
-    }));
-    rows.join("\n")
 }
 
 /// Prints all that a command printed.
