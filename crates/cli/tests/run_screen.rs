@@ -721,6 +721,31 @@ fn slash_kill_ends_what_runs_in_the_background() {
 }
 
 #[test]
+fn changed_files_are_listed_first_and_a_patch_shows_its_diff() {
+    let patch = "*** Begin Patch\n*** Update File: edited.txt\n-a\n+b\n*** End Patch\n";
+    let patch = json!({"items": [{"type": "custom_tool_call", "name": "apply_patch", "input": patch}]});
+    let turns = [patch, run("seq 3000 > new.txt; rm gone.txt"), say("Done.")];
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir(home.path().join("work")).unwrap();
+    for (name, text) in [("edited.txt", "a\n"), ("gone.txt", "x\n")] {
+        fs::write(home.path().join("work").join(name), text).unwrap();
+    }
+    let arguments = ["--model", "m", "--sandbox", "workspace-write"];
+    let mut screen = RunScreen::at_home(home, "exec \"$@\"", &turns, &arguments);
+    screen.shown.lock().screen_mut().set_size(cells(80), cells(WIDTH));
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("  … 2961 more lines; /diff shows all\n›");
+    let text = screen.text();
+    assert!(text.contains("✓ apply_patch edited.txt") && text.contains("\n  │ -a\n  │ +b\n"), "{text}");
+    let list =
+        "Done.\n  deleted gone.txt −1\n  changed edited.txt +1 −1\n  added   new.txt +3000\n  gone.txt\n  @@";
+    assert!(text.contains(list), "{text}");
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
 fn undone_changes_belong_to_no_later_turn() {
     let turns = [run("echo a > made; echo b > kept"), say("One."), run("true"), say("Two.")];
     let mut screen = RunScreen::new(&turns, &[]);

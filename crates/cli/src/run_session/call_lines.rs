@@ -7,6 +7,7 @@ use anstyle::{AnsiColor, Style};
 use runtime::{Enforcement, ToolCall, ToolErrorKind, ToolOutput, Value};
 use unicode_width::UnicodeWidthStr;
 
+use super::diff_lines::call_diff_lines;
 use super::refusal_lines::{RemedyForm, WARN, refusal_lines};
 use super::status_lines::truncate_to_width;
 use session::call_title::title;
@@ -85,6 +86,9 @@ pub(super) fn answer_lines(
     let mut lines = vec![format!("{style}{mark}{style:#} {title}{facts}")];
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(BAR_WIDTH + 1));
     lines.extend(quoted_text(state, output, room));
+    if let Some(diff) = &output.facts.diff {
+        lines.extend(call_diff_lines(diff, room).into_iter().map(|row| format!("  {FAINT}│{FAINT:#} {row}")));
+    }
     lines.extend(refusal_lines(output, room, form));
     lines
 }

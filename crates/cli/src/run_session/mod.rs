@@ -3,6 +3,7 @@
 mod allow_command;
 mod background_processes;
 mod call_lines;
+mod diff_lines;
 mod first_prompt;
 mod json_view;
 mod line_editor;

@@ -11,7 +11,8 @@ use anstream::{AutoStream, ColorChoice};
 use parking_lot::Mutex;
 use runtime::{CallEvent, CallId, CallObserver, PlanStep, StepStatus, ToolCall, ToolNotice, ToolOutput};
 
-use super::call_lines::{BAD, GOOD, MARK, answer_lines, command_output, format_duration};
+use super::call_lines::{GOOD, MARK, answer_lines, command_output, format_duration};
+use super::diff_lines::turn_diff_lines;
 use super::refusal_lines::{LiveRefusals, RemedyForm};
 use super::running_call::RunningCallStatus;
 use super::status_lines::{BusyStatus, StatusLines, StatusView, TypedText};
@@ -22,8 +23,6 @@ use session::approval::ScreenSize;
 use session::call_title::title;
 use terminal::{FAINT, MarkdownStream, NAME, escape_invisible, to_one_line, wrap_words};
 
-/// Maximum lines shown of a diff.
-const MAX_DIFF_LINES: usize = 60;
 /// Maximum lines of an earlier prompt or answer, when a session is resumed.
 const MAX_RECAP_LINES: usize = 8;
 /// Minimum time between redraws of unfinished text.
@@ -182,24 +181,9 @@ impl TerminalView {
     }
 
     fn print_diff(&self, diff: &str) {
-        let mut state = self.state.lock();
-        let lines: Vec<&str> = diff.lines().collect();
-        for line in lines.iter().take(MAX_DIFF_LINES) {
-            let style = match line.as_bytes().first() {
-                Some(b'+') => GOOD,
-                Some(b'-') => BAD,
-                Some(b'@') => MARK,
-                _ => FAINT,
-            };
-            self.print_line(&mut state, &format!("  {style}{}{style:#}", truncate_line(line)));
-        }
-        if lines.len() > MAX_DIFF_LINES {
-            let more = lines.len() - MAX_DIFF_LINES;
-            self.print_line(
-                &mut state,
-                &format!("  {FAINT}… {more} more lines; `toolgate diff` has them all{FAINT:#}"),
-            );
-        }
+        let width = self.terminal.then(|| screen_size().width);
+        let lines = turn_diff_lines(diff, width, self.remedy_form);
+        self.print_line(&mut self.state.lock(), &lines.join("\n"));
     }
 }
 
