@@ -96,6 +96,7 @@ impl RunScreen {
         let text = self.screen();
         let is_content = |line: &&str| {
             !["session ", "model ", "· ", "to go on: "].iter().any(|start| line.starts_with(start))
+                && !line.ends_with("context left")
         };
         text.trim_end().lines().filter(is_content).collect::<Vec<_>>().join("\n")
     }
@@ -741,6 +742,34 @@ fn changed_files_are_listed_first_and_a_patch_shows_its_diff() {
     let list =
         "Done.\n  deleted gone.txt −1\n  changed edited.txt +1 −1\n  added   new.txt +3000\n  gone.txt\n  @@";
     assert!(text.contains(list), "{text}");
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn text_of_toolgate_is_wrapped_at_words() {
+    let limited = json!({"status": 429, "retry_after": "0"});
+    let mut screen = RunScreen::new(&[limited, say("Done.")], &["--host", "a.example.org"]);
+    screen.shown.lock().screen_mut().set_size(cells(120), cells(WIDTH));
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("Done.\n›");
+    for (command, last) in [
+        ("/help", "ends the program."),
+        ("/allow", "in the background end."),
+        ("/policy", "would be decided"),
+        ("/undo", "nothing was changed"),
+    ] {
+        screen.types(&format!("{command}\r"));
+        screen.sees(&format!("› {command}\n"));
+        screen.sees("\n›");
+        let words = screen.text().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(last), "{}", screen.text());
+    }
+    // A line that the terminal broke is one line here, and too long.
+    let screen_text = screen.screen();
+    let long: Vec<&str> = screen_text.lines().filter(|line| line.chars().count() >= WIDTH.into()).collect();
+    assert!(long.is_empty(), "{long:#?}");
     screen.types("\x04");
     assert_eq!(screen.ends().0, Some(0));
 }

@@ -33,7 +33,7 @@ enum ChangeKind {
 }
 
 /// One file of a diff.
-struct ChangedFile<'a> {
+struct ShownFileDiff<'a> {
     kind: ChangeKind,
     /// Its name; for a renamed file, the old name and the new one.
     name: String,
@@ -44,13 +44,13 @@ struct ChangedFile<'a> {
 }
 
 /// Splits a diff in git's format into its files, in the order of the list.
-fn split_files(diff: &str) -> Vec<ChangedFile<'_>> {
-    let mut files: Vec<ChangedFile<'_>> = Vec::new();
+fn split_files(diff: &str) -> Vec<ShownFileDiff<'_>> {
+    let mut files: Vec<ShownFileDiff<'_>> = Vec::new();
     let mut in_hunks = false;
     for line in diff.lines() {
         if let Some(names) = line.strip_prefix("diff --git ") {
             let name = names.rsplit_once(" b/").map_or(names, |(_, name)| name).to_owned();
-            files.push(ChangedFile {
+            files.push(ShownFileDiff {
                 kind: ChangeKind::Changed,
                 name,
                 added: 0,
@@ -144,7 +144,7 @@ fn styled_line(line: &str, room: usize) -> String {
     format!("{style}{}{style:#}", truncate_to_width(&to_one_line(&line.replace('\t', "    ")), room))
 }
 
-impl ChangedFile<'_> {
+impl ShownFileDiff<'_> {
     /// Returns the line of the list: the kind, the name, and the number of lines.
     fn list_line(&self, room: usize) -> String {
         let (word, style) = match self.kind {

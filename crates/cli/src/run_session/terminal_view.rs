@@ -27,6 +27,8 @@ use terminal::{FAINT, MarkdownStream, NAME, escape_invisible, to_one_line, wrap_
 const MAX_RECAP_LINES: usize = 8;
 /// Minimum time between redraws of unfinished text.
 const MIN_REDRAW_INTERVAL: Duration = Duration::from_millis(30);
+/// Begins a note beside the work.
+const NOTE_MARK: &str = "· ";
 /// Work is shown in the status lines after this time.
 const SHOW_BUSY_AFTER: Duration = Duration::from_secs(1);
 
@@ -113,6 +115,20 @@ impl TerminalView {
         self.clear(state);
         terminal::print_stderr(line);
         self.draw(state);
+    }
+
+    /// Prints Toolgate's own faint text, on a terminal wrapped at words.
+    fn print_note(&self, state: &mut TerminalViewState, text: &str) {
+        let text = match (self.terminal, text.strip_prefix(NOTE_MARK)) {
+            (false, _) => text.to_owned(),
+            (true, None) => terminal::wrap_lines(text, screen_size().width),
+            (true, Some(text)) => {
+                let wrapped = terminal::wrap_lines(text, screen_size().width.saturating_sub(2));
+                format!("{NOTE_MARK}{}", wrapped.replace('\n', "\n  "))
+            }
+        };
+        let rows: Vec<String> = text.lines().map(|row| format!("{FAINT}{row}{FAINT:#}")).collect();
+        self.print_line(state, &rows.join("\n"));
     }
 
     /// Erases the status lines, and ends the unfinished text.
@@ -272,17 +288,11 @@ impl SessionView for TerminalView {
             format!("session {} {again}", start.id),
             format!("model {} · {}", to_one_line(start.model), start.rights),
         ];
-        for row in lines.iter().flat_map(|line| wrap_words(line, text_width())) {
-            self.print_line(&mut state, &format!("{FAINT}{row}{FAINT:#}"));
-        }
-        if let Some(directory) = start.other_directory {
-            self.print_line(
-                &mut state,
-                &format!(
-                    "{FAINT}it worked in {} before; here it gets the rights of your configuration{FAINT:#}",
-                    to_one_line(directory)
-                ),
-            );
+        self.print_note(&mut state, &lines.join("\n"));
+        if let Some(directory) = start.other_directory.map(to_one_line) {
+            let text =
+                format!("it worked in {directory} before; here it gets the rights of your configuration");
+            self.print_note(&mut state, &text);
         }
         if let Some((prompt, said)) = start.last_exchange.filter(|_| self.terminal) {
             self.print_line(&mut state, &recap("›", prompt));
@@ -305,7 +315,7 @@ impl SessionView for TerminalView {
         self.clear(&mut state);
         let context = state.context;
         if let Some(totals) = state.totals.finish(context).filter(|_| self.terminal) {
-            self.print_line(&mut state, &format!("{FAINT}· {totals}{FAINT:#}"));
+            self.print_note(&mut state, &format!("· {totals}"));
         }
         let message = match ended {
             Ok(TurnEnd::Done) => return,
@@ -320,7 +330,7 @@ impl SessionView for TerminalView {
             // The caller reports it as a fault.
             Err(_) => return,
         };
-        self.print_line(&mut state, &format!("{FAINT}{message}{FAINT:#}"));
+        self.print_note(&mut state, &message);
     }
 
     fn tick(&self) {
@@ -378,10 +388,7 @@ impl SessionView for TerminalView {
     fn on_interrupt(&self) {
         let mut state = self.state.lock();
         if state.is_prompting {
-            self.print_line(
-                &mut state,
-                &format!("{FAINT}Ctrl-C again ends the program; so does Ctrl-D{FAINT:#}"),
-            );
+            self.print_note(&mut state, "Ctrl-C again ends the program; so does Ctrl-D");
         }
     }
 
@@ -419,7 +426,7 @@ impl SessionObserver for TerminalView {
                 state.running_calls.push(RunningCallStatus::start(call));
             }
             SessionEvent::ProviderToolRan { kind, .. } => {
-                self.print_line(&mut self.state.lock(), &format!("{FAINT}· {}{FAINT:#}", to_one_line(kind)));
+                self.print_note(&mut self.state.lock(), &format!("· {}", to_one_line(kind)));
             }
             SessionEvent::Answered(call, output) => self.print_answer(call, output),
             SessionEvent::Responded { usage, .. } => {
@@ -429,20 +436,16 @@ impl SessionObserver for TerminalView {
                 self.end_message(&mut state);
             }
             SessionEvent::Retried { why, pause } => {
-                let text =
-                    format!("{FAINT}· {}; again in {}{FAINT:#}", to_one_line(why), format_duration(pause));
-                self.print_line(&mut self.state.lock(), &text);
+                let text = format!("· {}; again in {}", to_one_line(why), format_duration(pause));
+                self.print_note(&mut self.state.lock(), &text);
             }
             SessionEvent::Compacted { bytes } => {
-                let text = format!("{FAINT}· the conversation was shortened by {} kB{FAINT:#}", bytes / 1000);
-                self.print_line(&mut self.state.lock(), &text);
+                let text = format!("· the conversation was shortened by {} kB", bytes / 1000);
+                self.print_note(&mut self.state.lock(), &text);
             }
             SessionEvent::FilesChanged(diff) => self.print_diff(diff),
             SessionEvent::Notice(text) => {
-                self.print_line(
-                    &mut self.state.lock(),
-                    &format!("{FAINT}· {}{FAINT:#}", truncate_line(text)),
-                );
+                self.print_note(&mut self.state.lock(), &format!("· {}", truncate_line(text)));
             }
         }
     }
@@ -464,10 +467,7 @@ impl CallObserver for TerminalView {
             }
             CallEvent::Notice(ToolNotice::PlanUpdated { steps, .. }) => self.print_plan(steps),
             CallEvent::Notice(ToolNotice::Warning { text }) => {
-                self.print_line(
-                    &mut self.state.lock(),
-                    &format!("{FAINT}· {}{FAINT:#}", truncate_line(text)),
-                );
+                self.print_note(&mut self.state.lock(), &format!("· {}", truncate_line(text)));
             }
             // The line of an answer is truncated, and the user has to see this text in full.
             CallEvent::Notice(ToolNotice::WeakerSandbox { text, refused: true }) => {
