@@ -422,6 +422,35 @@ fn the_end_of_an_output_is_shown_and_slash_output_shows_all() {
 }
 
 #[test]
+fn a_long_output_is_shown_in_the_pager_or_by_its_end() {
+    let how = "PAGER='cat > paged; echo it was paged' exec \"$@\"";
+    let mut screen = RunScreen::by(how, &[run("seq 1 20000"), say("Done.")], &[]);
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("Done.\n›");
+    screen.types("/output\r");
+    screen.sees("it was paged\n›");
+    let paged = fs::read_to_string(screen.home.path().join("work/paged")).unwrap();
+    assert!(paged.starts_with("exec_command seq 1 20000\n1\n2\n") && paged.ends_with("\n20000\n"), "{paged}");
+    // The keys are ours again.
+    screen.types("/ps\r");
+    screen.sees("nothing runs in the background\n›");
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+
+    let mut screen = RunScreen::by("PAGER=cat exec \"$@\"", &[run("seq 1 20000"), say("Done.")], &[]);
+    screen.shown.lock().screen_mut().set_size(cells(300), cells(WIDTH));
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("Done.\n›");
+    screen.types("/output\r");
+    screen.sees("\n20000\nhint: 19801 lines above are not");
+    assert!(screen.text().contains("/output\n19801\n19802\n"), "{}", screen.text());
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
 fn a_new_session_begins_and_the_model_changes() {
     let mut screen = RunScreen::new(&[say("One."), say("Two."), say("Three.")], &[]);
     screen.sees("›");

@@ -162,9 +162,11 @@ fn stderr_width() -> Option<usize> {
 
 /// Prints a diff, with colours on a terminal.
 pub fn print_diff(diff: &str) -> io::Result<()> {
-    if !io::stdout().is_terminal() {
-        return print_text(diff);
-    }
+    if io::stdout().is_terminal() { print_styled(&format_diff(diff)) } else { print_text(diff) }
+}
+
+/// Formats a diff with colours, and escapes it.
+pub fn format_diff(diff: &str) -> String {
     let mut out = String::with_capacity(diff.len() * 2);
     for line in diff.lines() {
         let style = match line.as_bytes() {
@@ -177,7 +179,7 @@ pub fn print_diff(diff: &str) -> io::Result<()> {
         };
         out.push_str(&format!("{style}{}{style:#}\n", escape_invisible(line)));
     }
-    print_styled(&out)
+    out
 }
 
 /// Shows a person that work continues after it takes longer than expected; prints nothing to a program.

@@ -7,6 +7,7 @@ mod diff_lines;
 mod first_prompt;
 mod json_view;
 mod line_editor;
+mod long_text;
 mod refusal_counter;
 mod refusal_lines;
 mod repl;

@@ -8,6 +8,7 @@ use journal::{JournalEntry, SessionSettings};
 use runtime::{Toolgate, json};
 
 use super::background_processes::{kill_processes, list_processes};
+use super::long_text::{show_diff, show_output};
 use super::{PrintedOutput, SessionView, allow_command};
 use config::flags::WorkspaceArgs;
 use config::{NetworkMode, OperationFault, UserDirs};
@@ -89,7 +90,7 @@ impl SlashCommands<'_> {
             "new" => return Ok(AfterCommand::NewSession),
             "model" => self.choose_model(argument)?,
             "output" => match self.view.last_output() {
-                Some(printed) => print_output(&printed)?,
+                Some(printed) => print_output(&printed).await?,
                 None => terminal::print_wrapped("no command has printed anything yet")?,
             },
             "ps" => terminal::print_wrapped(&list_processes(self.toolgate).await)?,
@@ -104,7 +105,7 @@ impl SlashCommands<'_> {
                 terminal::print_wrapped(&self.unfinished_turn.map(describe_unfinished).unwrap_or_default())?;
             }
             "diff" => match self.last_diff()? {
-                Some(diff) => terminal::print_diff(&diff)?,
+                Some(diff) => show_diff(&diff).await?,
                 None => terminal::print_wrapped("nothing was changed")?,
             },
             "undo" => self.undo_last_turn().await?,
@@ -242,19 +243,20 @@ impl SlashCommands<'_> {
     }
 }
 
-/// Prints all that a command printed.
-fn print_output(printed: &PrintedOutput) -> Result<(), OperationFault> {
+/// Shows all that a command printed.
+async fn print_output(printed: &PrintedOutput) -> Result<(), OperationFault> {
     let PrintedOutput { title, text, file } = printed;
-    let Some(file) = file else { return Ok(terminal::print_text(&format!("{title}\n{text}"))?) };
+    let show = async |text: &str| show_output(&format!("{title}\n{text}"), file.as_deref()).await;
+    let Some(file) = file else { return show(text).await };
     match read_output_file(file) {
         Ok((whole, rest)) => {
-            terminal::print_text(&format!("{title}\n{whole}"))?;
+            show(&whole).await?;
             if rest > 0 {
                 terminal::print_hint(&format!("{rest} bytes more are in {}", file.display()));
             }
         }
         Err(fault) => {
-            terminal::print_text(&format!("{title}\n{text}"))?;
+            show(text).await?;
             terminal::print_hint(&format!("the whole output is not available: {}: {fault}", file.display()));
         }
     }
