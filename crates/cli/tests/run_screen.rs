@@ -96,7 +96,8 @@ impl RunScreen {
         let text = self.screen();
         let is_content = |line: &&str| {
             !["session ", "model ", "· ", "to go on: "].iter().any(|start| line.starts_with(start))
-                && !line.ends_with("context left")
+                // The second row of the totals.
+                && !(line.starts_with("  ") && line.ends_with("left") && "100 % of the context left".ends_with(line.trim()))
         };
         text.trim_end().lines().filter(is_content).collect::<Vec<_>>().join("\n")
     }
@@ -530,7 +531,8 @@ fn a_resumed_session_has_its_model_and_rights_again() {
     let home = tempfile::tempdir().unwrap();
     let arguments =
         ["--model", "m", "--sandbox", "workspace-write", "--approval", "never", "--once", "remember 42"];
-    let screen = RunScreen::at_home(home, "exec \"$@\"", &[say("I **will**.")], &arguments);
+    let turns = [run("true"), say("I **will**.")];
+    let screen = RunScreen::at_home(home, "exec \"$@\"", &turns, &arguments);
     screen.sees("I will.");
     let (_, text, home) = screen.ends_and_leaves_home();
     assert!(text.contains("\nto go on: toolgate run --resume 20"), "{text}");
@@ -543,7 +545,8 @@ fn a_resumed_session_has_its_model_and_rights_again() {
     screen.sees("\n42.");
     let shown = screen.screen();
     assert!(shown.contains(" goes on\nmodel m · may change files here · approval never\n"), "{shown}");
-    assert!(shown.contains("› remember 42\n  I will.\n"), "{shown}");
+    assert!(shown.contains("› remember 42\n  ✓ exec_command true · "), "{shown}");
+    assert!(shown.contains(" ms\n  I will.\n"), "{shown}");
     assert!(screen.requests().contains("remember 42"));
     let (code, _, home) = screen.ends_and_leaves_home();
     assert_eq!(code, Some(0));
@@ -577,7 +580,8 @@ fn after_a_kill_undo_says_what_may_have_changed() {
     let home = std::mem::replace(&mut screen.home, tempfile::tempdir().unwrap());
     drop(screen);
     let mut screen = RunScreen::at_home(home, "exec \"$@\"", &[], &["--resume", "last"]);
-    screen.sees("› second\n›");
+    screen.sees("› second\n  ■ exec_command echo b > made; sleep 60\n  interrupted during");
+    screen.sees("may have changed files\n›");
     screen.types("/undo\r");
     screen.sees("the program ended during the last turn; it may have changed");
     screen.sees("exec_command: ");

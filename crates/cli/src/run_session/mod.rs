@@ -8,6 +8,7 @@ mod first_prompt;
 mod json_view;
 mod line_editor;
 mod long_text;
+mod recap_lines;
 mod refusal_counter;
 mod refusal_lines;
 mod repl;
@@ -50,7 +51,7 @@ use session::choose_model;
 use session::compose::{ComposedTools, compose_in_dirs, working_directory};
 use session::mcp_servers::ServerNotices;
 use session::subagents::SubagentSessions;
-use session::{AssembledSession, EarlierSession, SessionSpec, UnfinishedTurn, WorktreePool};
+use session::{AssembledSession, EarlierSession, LastTurn, SessionSpec, UnfinishedTurn, WorktreePool};
 use signals::{wait_for_turn_end, watch_signals};
 use user_questions::UserQuestions;
 
@@ -116,8 +117,8 @@ struct SessionStart<'a> {
     pub(crate) rights: String,
     /// The length of the model's context, in tokens.
     pub(crate) context: u64,
-    /// The last prompt of a resumed session, and the text of the model after it.
-    pub(crate) last_exchange: Option<&'a (String, String)>,
+    /// The last turn of a resumed session.
+    pub(crate) last_turn: Option<&'a LastTurn>,
     /// The directory of a resumed session, if it worked elsewhere.
     pub(crate) other_directory: Option<&'a str>,
 }
@@ -240,9 +241,9 @@ impl SessionRun<'_> {
                 resumed: assembled.resumed,
                 rights: describe_rights(&assembled.toolgate),
                 context,
-                last_exchange: earlier
+                last_turn: earlier
                     .as_ref()
-                    .and_then(|earlier| earlier.last_exchange.as_ref())
+                    .and_then(|earlier| earlier.last_turn.as_ref())
                     .filter(|_| !is_widened),
                 other_directory: earlier.as_ref().and_then(|earlier| earlier.other_directory(&cwd)),
             });

@@ -13,6 +13,7 @@ use runtime::{CallEvent, CallId, CallObserver, PlanStep, StepStatus, ToolCall, T
 
 use super::call_lines::{GOOD, MARK, answer_lines, command_output, format_duration};
 use super::diff_lines::turn_diff_lines;
+use super::recap_lines::recap_lines;
 use super::refusal_lines::{LiveRefusals, RemedyForm};
 use super::running_call::RunningCallStatus;
 use super::status_lines::{BusyStatus, StatusLines, StatusView, TypedText};
@@ -23,8 +24,6 @@ use session::approval::ScreenSize;
 use session::call_title::title;
 use terminal::{FAINT, MarkdownStream, NAME, escape_invisible, to_one_line, wrap_words};
 
-/// Maximum lines of an earlier prompt or answer, when a session is resumed.
-const MAX_RECAP_LINES: usize = 8;
 /// Minimum time between redraws of unfinished text.
 const MIN_REDRAW_INTERVAL: Duration = Duration::from_millis(30);
 /// Begins a note beside the work.
@@ -232,29 +231,6 @@ fn write_to_screen(text: &str) {
     }
 }
 
-/// Returns the end of an earlier text, faint.
-fn recap(mark: &str, text: &str) -> String {
-    let rows: Vec<String> = text
-        .trim()
-        .lines()
-        .flat_map(|line| wrap_words(&escape_invisible(line), text_width().saturating_sub(2)))
-        .collect();
-    let hidden = rows.len().saturating_sub(MAX_RECAP_LINES);
-    let mut shown: Vec<String> = rows[hidden..].iter().map(|row| format!("  {row}")).collect();
-    if hidden > 0 {
-        shown.insert(0, format!("  … {hidden} more lines above"));
-    }
-    let text = shown.join("\n");
-    format!("{FAINT}{mark}{}{FAINT:#}", text.strip_prefix(' ').unwrap_or(&text))
-}
-
-/// Renders Markdown without styles.
-fn plain_markdown(text: &str) -> String {
-    let (mut stream, width) = (MarkdownStream::default(), text_width().saturating_sub(2));
-    let rendered = format!("{}{}", stream.push(text, width), stream.finish(width));
-    anstream::adapter::strip_str(&rendered).to_string()
-}
-
 /// Returns the width for the model's text.
 fn text_width() -> usize {
     screen_size().width.saturating_sub(1)
@@ -294,10 +270,9 @@ impl SessionView for TerminalView {
                 format!("it worked in {directory} before; here it gets the rights of your configuration");
             self.print_note(&mut state, &text);
         }
-        if let Some((prompt, said)) = start.last_exchange.filter(|_| self.terminal) {
-            self.print_line(&mut state, &recap("›", prompt));
-            if !said.is_empty() {
-                self.print_line(&mut state, &recap(" ", &plain_markdown(said)));
+        if let Some(last_turn) = start.last_turn.filter(|_| self.terminal) {
+            for text in recap_lines(last_turn, text_width()) {
+                self.print_line(&mut state, &text);
             }
         }
     }
