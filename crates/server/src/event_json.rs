@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use runtime::{CallEvent, CallId, Denial, ProcessUsage, ToolNotice};
 use serde_json::{Value, json};
+use session::hints::Remedy;
 
 /// Formats an event without its `type`. Returns `None` for events that only the journal needs.
 pub fn event_line(call: &CallId, event: &CallEvent) -> Option<Value> {
@@ -70,8 +71,8 @@ fn notice_json(notice: &ToolNotice) -> Value {
 /// Returns a refusal with the flag that would allow it, if there is one.
 pub fn denial_json(denial: &Denial) -> Value {
     let mut refusal = json!({"kind": denial.kind(), "message": denial.to_string()});
-    if let Some(remedy) = session::hints::remedy(denial) {
-        refusal["flag"] = json!(remedy.flag);
+    if let Some(Remedy::Allow { flag, .. }) = session::hints::remedy(denial) {
+        refusal["flag"] = json!(flag);
     }
     refusal
 }

@@ -227,16 +227,25 @@ mod tests {
         output.facts.denials =
             vec![Denial::MayNotConnect { target: "example.com".into(), network: NetworkPolicy::Loopback }];
         output.facts.suspected_denial =
-            Some(Denial::MayNotWrite { path: "/etc/hosts".into(), roots: vec!["/w".into()] });
+            Some(Denial::MayNotWrite { path: "/dev/null".into(), roots: vec!["/w".into()] });
         assert_snapshot!(shown("exec_command", &json!({ "cmd": "curl -sS https://example.com | head" }), &output), @r"
         ✓ exec_command curl -sS https://exampl… · 39 ms · sandboxed
           ⊘ the sandbox refused: connecting to `example.com` is not
             allowed: only programs that run in the same sandbox can
             be reached (the network is loopback)
             to allow it: /allow --host example.com
-          ⊘ the sandbox probably refused: `/etc/hosts` may not be
+          ⊘ the sandbox probably refused: `/dev/null` may not be
             changed: it lies outside the writable roots (`/w`)
-            to allow it: /allow --writable /etc/hosts
+            to allow it: /allow --writable /dev/null
+        ");
+        let mut output = command("", 1);
+        output.facts.denials =
+            vec![Denial::MayNotWrite { path: "nowhere/x".into(), roots: vec!["/w".into()] }];
+        assert_snapshot!(shown("exec_command", &json!({ "cmd": "touch nowhere/x" }), &output), @r"
+        ✗ exec_command touch nowhere/x · exit 1 · 39 ms · sandboxed
+          ⊘ the sandbox refused: `nowhere/x` may not be changed: it
+            lies outside the writable roots (`/w`)
+            you may not write there yourself
         ");
         let mut output = command("curl: (35) Recv failure: Connection reset by peer\n", 35);
         let (target, reason) = ("exmaple.test:443".to_owned(), "Name or service not known".to_owned());

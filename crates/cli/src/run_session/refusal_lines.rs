@@ -80,7 +80,9 @@ fn marked_rows(rows: Vec<String>) -> Vec<String> {
 }
 
 fn remedy_line(denial: &Denial, form: RemedyForm) -> Option<String> {
-    let Remedy { prepare, flag } = remedy(denial)?;
+    let Remedy::Allow { prepare, flag } = remedy(denial)? else {
+        return Some("you may not write there yourself".to_owned());
+    };
     let first = prepare.map(|command| format!("{command}, then ")).unwrap_or_default();
     let command = match form {
         RemedyForm::AllowCommand => "/allow ",
