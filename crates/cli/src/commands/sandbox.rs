@@ -16,13 +16,18 @@ use crate::args::SandboxArgs;
 use crate::exit_status::UNCONFINED;
 use config::OperationFault;
 use config::SettingSource;
-use session::compose::compose_with;
+use config::flags::WorkspaceArgs;
+use session::compose::{compose_with, working_directory};
 use session::confinement_warnings::warn_once;
 use session::hints;
 
 /// Exit statuses by shell convention: the program cannot be executed, or is not found.
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
+/// The exit code of a git command that cannot be done.
+const GIT_FAILURE: i32 = 128;
+const CLONE_HINT: &str = "in the sandbox, this empty directory has placeholders such as `.git`, and `git clone` refuses \
+    a directory with files; clone into a new directory below it";
 /// Environment variables that describe the terminal, passed into the sandbox.
 const TERMINAL_VARIABLES: &[&str] = &["TERM", "COLORTERM", "NO_COLOR", "TERM_PROGRAM", "COLUMNS", "LINES"];
 /// Time for processes that the command left running to end.
@@ -30,6 +35,7 @@ const LEFTOVER_GRACE_PERIOD: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, OperationFault> {
     let explain = args.explain;
+    let clones_here = clones_into_empty(&args.argv, &args.place);
     let composed = compose_with(&args.place, |config| {
         // A single command should be able to work here, so workspace-write is the default of this command.
         if config.sandbox.source == SettingSource::BuiltIn {
@@ -75,6 +81,10 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, OperationFault> {
             wait_forwarding_signals(&session, pump).await?
         };
         report_denials(&session, explain);
+        let has_failed = session.stage().exit().is_some_and(|exit| exit.code() == GIT_FAILURE);
+        if clones_here && has_failed {
+            terminal::print_hint(CLONE_HINT);
+        }
         for note in session.land() {
             terminal::print_hint(&note);
         }
@@ -99,6 +109,15 @@ fn report_denials(session: &ProcessSession, explain: bool) {
             _ => {}
         }
     }
+}
+
+/// Returns true if the command is `git clone` in an empty directory, where the sandbox puts its placeholders.
+#[expect(clippy::disallowed_methods, reason = "the user's own directory, for the user's own command")]
+fn clones_into_empty(argv: &[String], place: &WorkspaceArgs) -> bool {
+    let is_clone = argv.first().is_some_and(|program| program == "git" || program.ends_with("/git"))
+        && argv.iter().any(|word| word == "clone");
+    let is_empty = |directory| std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none());
+    is_clone && working_directory(place).is_ok_and(is_empty)
 }
 
 fn clone_stdio() -> Result<[OwnedFd; 3], OperationFault> {
