@@ -390,6 +390,19 @@ fn a_refused_host_is_named_with_the_flag_that_allows_it() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "tests set up real files")]
+fn a_clone_into_an_empty_directory_is_explained() {
+    let shell = CommandFixture::new();
+    std::fs::remove_file(shell.workspace.path().join("a.txt")).unwrap();
+    let ran = shell.run(&["sandbox", "--", "git", "clone", "none", "."]);
+    assert_eq!(ran.code, Some(128), "{}", ran.err);
+    assert!(ran.err.contains("clone into a new directory below it"), "{}", ran.err);
+    let call = r#"{"command": "git clone file:///none ."}"#;
+    let called = shell.run(&["call", "shell_command", "--sandbox", "workspace-write", "--json", call]);
+    assert!(called.out.contains("Clone into a new directory below it"), "{}", called.out);
+}
+
+#[test]
 fn pipe_prints_events_and_stats() {
     let shell = CommandFixture::new();
     let call = r#"{"type": "function_call", "call_id": "p", "name": "update_plan", "arguments": "{\"steps\": [{\"description\": \"x\", \"status\": \"pending\"}]}"}"#;

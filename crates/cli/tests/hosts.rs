@@ -48,6 +48,10 @@ impl CountingServer {
         Self { port, called }
     }
 
+    fn unused_port() -> u16 {
+        TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    }
+
     fn called(&self) -> usize {
         self.called.load(Ordering::SeqCst)
     }
@@ -225,6 +229,24 @@ six = socket.socket(socket.AF_INET6); six.connect(('::ffff:127.0.0.1', {a})); pr
         }
     }
     assert_eq!(other.called(), 0);
+}
+
+#[test]
+fn an_allowed_host_that_cannot_be_reached_is_named_with_the_reason() {
+    let bench = RelayFixture::new(RelayUser::Oneself);
+    let (said, why) = bench.run("--host no-such-host.invalid", "print(ask('no-such-host.invalid', 443))");
+    assert!(said.starts_with("Connection"), "{said}");
+    assert!(
+        why.contains("hint: `no-such-host.invalid` is allowed, but its name cannot be resolved: "),
+        "{why}"
+    );
+    let port = CountingServer::unused_port();
+    let (_, why) =
+        bench.run(&format!("--host 127.0.0.1:{port}"), &format!("print(ask('127.0.0.1', {port}))"));
+    let expected = format!(
+        "hint: `127.0.0.1:{port}` is allowed, but cannot be reached from this machine: Connection refused"
+    );
+    assert!(why.contains(&expected), "{why}");
 }
 
 /// Returns a name of this machine other than `localhost`, from `/etc/hosts`.

@@ -96,6 +96,8 @@ impl RunScreen {
         let text = self.screen();
         let is_content = |line: &&str| {
             !["session ", "model ", "· ", "to go on: "].iter().any(|start| line.starts_with(start))
+                // The second row of the totals.
+                && !(line.starts_with("  ") && line.ends_with("left") && "100 % of the context left".ends_with(line.trim()))
         };
         text.trim_end().lines().filter(is_content).collect::<Vec<_>>().join("\n")
     }
@@ -421,6 +423,35 @@ fn the_end_of_an_output_is_shown_and_slash_output_shows_all() {
 }
 
 #[test]
+fn a_long_output_is_shown_in_the_pager_or_by_its_end() {
+    let how = "PAGER='cat > paged; echo it was paged' exec \"$@\"";
+    let mut screen = RunScreen::by(how, &[run("seq 1 20000"), say("Done.")], &[]);
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("Done.\n›");
+    screen.types("/output\r");
+    screen.sees("it was paged\n›");
+    let paged = fs::read_to_string(screen.home.path().join("work/paged")).unwrap();
+    assert!(paged.starts_with("exec_command seq 1 20000\n1\n2\n") && paged.ends_with("\n20000\n"), "{paged}");
+    // The keys are ours again.
+    screen.types("/ps\r");
+    screen.sees("nothing runs in the background\n›");
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+
+    let mut screen = RunScreen::by("PAGER=cat exec \"$@\"", &[run("seq 1 20000"), say("Done.")], &[]);
+    screen.shown.lock().screen_mut().set_size(cells(300), cells(WIDTH));
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("Done.\n›");
+    screen.types("/output\r");
+    screen.sees("\n20000\nhint: 19801 lines above are not");
+    assert!(screen.text().contains("/output\n19801\n19802\n"), "{}", screen.text());
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
 fn a_new_session_begins_and_the_model_changes() {
     let mut screen = RunScreen::new(&[say("One."), say("Two."), say("Three.")], &[]);
     screen.sees("›");
@@ -446,7 +477,7 @@ fn a_new_session_begins_and_the_model_changes() {
 fn the_first_start_asks_what_may_be_done_and_remembers_always() {
     let touch = || [run("touch made"), say("Done.")];
     let home = tempfile::tempdir().unwrap();
-    let mut screen = RunScreen::at_home(home, "exec \"$@\"", &touch(), &["--model", "m", "go"]);
+    let mut screen = RunScreen::at_home(home, "exec \"$@\"", &touch(), &["--model", "m", "--once", "go"]);
     screen.sees("Answer (w a r):");
     screen.types("a");
     screen.sees("hint: saved in\n");
@@ -460,11 +491,30 @@ fn the_first_start_asks_what_may_be_done_and_remembers_always() {
         format!("[directories.\"{}/work\"]\nsandbox = \"workspace-write\"\n", home.path().display())
     );
     fs::remove_file(home.path().join("work/made")).unwrap();
-    let screen = RunScreen::at_home(home, "exec \"$@\"", &touch(), &["--model", "m", "go"]);
+    let screen = RunScreen::at_home(home, "exec \"$@\"", &touch(), &["--model", "m", "--once", "go"]);
     screen.sees("Done.");
     let (code, text, home) = screen.ends_and_leaves_home();
     assert_eq!(code, Some(0));
     assert!(!text.contains("What may") && home.path().join("work/made").exists(), "{text}");
+}
+
+#[test]
+fn the_session_stays_open_after_its_first_prompt() {
+    let mut screen = RunScreen::new(&[say("One."), say("Two.")], &["first task"]);
+    screen.sees("› first task\nOne.\n›");
+    screen.types("\x1b[A, again\r");
+    screen.sees("› first task, again\nTwo.\n›");
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn one_turn_is_run_with_once_and_where_no_person_sees_the_output() {
+    for (how, more) in [("exec \"$@\"", &["--once", "go"][..]), ("\"$@\" | cat", &["go"])] {
+        let screen = RunScreen::by(how, &[say("Done.")], more);
+        screen.sees("Done.");
+        assert_eq!(screen.ends().0, Some(0), "{how}");
+    }
 }
 
 #[test]
@@ -479,22 +529,29 @@ fn without_a_model_nothing_is_asked() {
 #[test]
 fn a_resumed_session_has_its_model_and_rights_again() {
     let home = tempfile::tempdir().unwrap();
-    let arguments = ["--model", "m", "--sandbox", "workspace-write", "--approval", "never", "remember 42"];
-    let screen = RunScreen::at_home(home, "exec \"$@\"", &[say("I **will**.")], &arguments);
+    let arguments =
+        ["--model", "m", "--sandbox", "workspace-write", "--approval", "never", "--once", "remember 42"];
+    let turns = [run("true"), say("I **will**.")];
+    let screen = RunScreen::at_home(home, "exec \"$@\"", &turns, &arguments);
     screen.sees("I will.");
     let (_, text, home) = screen.ends_and_leaves_home();
     assert!(text.contains("\nto go on: toolgate run --resume 20"), "{text}");
-    let screen =
-        RunScreen::at_home(home, "exec \"$@\"", &[say("42.")], &["--resume", "last", "which number?"]);
+    let screen = RunScreen::at_home(
+        home,
+        "exec \"$@\"",
+        &[say("42.")],
+        &["--resume", "last", "--once", "which number?"],
+    );
     screen.sees("\n42.");
     let shown = screen.screen();
     assert!(shown.contains(" goes on\nmodel m · may change files here · approval never\n"), "{shown}");
-    assert!(shown.contains("› remember 42\n  I will.\n"), "{shown}");
+    assert!(shown.contains("› remember 42\n  ✓ exec_command true · "), "{shown}");
+    assert!(shown.contains(" ms\n  I will.\n"), "{shown}");
     assert!(screen.requests().contains("remember 42"));
     let (code, _, home) = screen.ends_and_leaves_home();
     assert_eq!(code, Some(0));
     // A narrower flag wins.
-    let arguments = ["--resume", "last", "--sandbox", "read-only", "again"];
+    let arguments = ["--resume", "last", "--sandbox", "read-only", "--once", "again"];
     let screen = RunScreen::at_home(home, "exec \"$@\"", &[say("Yes.")], &arguments);
     screen.sees("\nYes.");
     assert!(screen.screen().contains("model m · reads files only · approval never\n"), "{}", screen.screen());
@@ -523,7 +580,8 @@ fn after_a_kill_undo_says_what_may_have_changed() {
     let home = std::mem::replace(&mut screen.home, tempfile::tempdir().unwrap());
     drop(screen);
     let mut screen = RunScreen::at_home(home, "exec \"$@\"", &[], &["--resume", "last"]);
-    screen.sees("› second\n›");
+    screen.sees("› second\n  ■ exec_command echo b > made; sleep 60\n  interrupted during");
+    screen.sees("may have changed files\n›");
     screen.types("/undo\r");
     screen.sees("the program ended during the last turn; it may have changed");
     screen.sees("exec_command: ");
@@ -535,11 +593,54 @@ fn after_a_kill_undo_says_what_may_have_changed() {
 #[test]
 fn a_refusal_of_the_sandbox_is_shown_with_its_remedy() {
     let refused = run("python3 -c 'import socket; socket.create_connection((\"192.0.2.7\", 80), 2)'; true");
-    let screen = RunScreen::new(&[refused, say("Done.")], &["go", "--approval", "never"]);
+    let screen = RunScreen::new(&[refused, say("Done.")], &["--once", "go", "--approval", "never"]);
     screen.sees("Done.");
     let text = screen.text();
     assert!(text.contains("⊘ the sandbox refused: connecting to `192.0.2.7"), "{text}");
     assert!(text.contains("to allow it: --host 192.0.2.7"), "{text}");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+/// A script that connects to a host that is not allowed, and writes and ends after that.
+const REFUSED_LATE: &str = "sleep 0.5; python3 -c 'import socket; socket.create_connection((\"192.0.2.7\", 80), 2)' \
+    2>/dev/null; echo tail-output; exit 3";
+
+#[test]
+fn a_poll_of_a_refused_command_brings_its_output_and_no_question() {
+    let start = json!({"cmd": REFUSED_LATE, "login": false, "yield_time_ms": 250});
+    let call = |name: &str, arguments: &Value| json!({"items": [{"type": "function_call", "name": name, "arguments": arguments}]});
+    let poll = call("write_stdin", &json!({"session_id": 1000, "chars": ""}));
+    let mut screen = RunScreen::new(&[call("exec_command", &start), poll, say("Done.")], &[]);
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("Done.\n›");
+    let text = screen.text();
+    assert!(text.contains("✗ write_stdin") && text.contains("│ tail-output"), "{text}");
+    assert!(text.contains("⊘ the sandbox refused: connecting to `192.0.2.7"), "{text}");
+    assert!(text.contains("to allow it: /allow --host 192.0.2.7"), "{text}");
+    let requests = screen.requests();
+    assert!(
+        requests.contains("Process exited with code 3") && requests.contains("tail-output"),
+        "{requests}"
+    );
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn a_refusal_is_shown_while_the_call_runs() {
+    let script = "python3 -c 'import socket; socket.create_connection((\"192.0.2.7\", 80), 2)' 2>/dev/null
+        until [ -e on ]; do sleep 0.1; done";
+    let mut screen = RunScreen::new(&[run(script), say("Done.")], &[]);
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("Esc stops it\n  ⊘ the sandbox refused: connecting to `192.0.2.7");
+    screen.sees("to allow it: /allow --host 192.0.2.7");
+    fs::write(screen.home.path().join("work/on"), "").unwrap();
+    screen.sees("Done.\n");
+    screen.sees("\n›");
+    assert_eq!(screen.text().matches("the sandbox refused").count(), 1, "{}", screen.text());
+    screen.types("\x04");
     assert_eq!(screen.ends().0, Some(0));
 }
 
@@ -619,6 +720,90 @@ fn a_mistyped_command_is_never_sent_to_the_model() {
     screen.sees("Done.\n");
     assert!(!screen.requests().contains("undo"), "{}", screen.requests());
     screen.types("EXIT\r");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn slash_kill_ends_what_runs_in_the_background() {
+    let start = json!({"cmd": "echo up; sleep 60", "login": false, "yield_time_ms": 250});
+    let start = json!({"items": [{"type": "function_call", "name": "exec_command", "arguments": start}]});
+    let mut screen = RunScreen::new(&[start.clone(), start, say("Up."), say("I see.")], &[]);
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("Up.\n›");
+    screen.types("/ps\r");
+    screen.sees("`/kill NUMBER` ends one");
+    screen.types("/kill \t");
+    screen.sees("› /kill\n  1000  1001  all");
+    screen.types("1000\r");
+    screen.sees("ended 1000: echo up; sleep 60\n›");
+    screen.types("/kill all\r");
+    screen.sees("ended 1001: echo up; sleep 60\n›");
+    for (typed, seen) in [
+        ("/ps\r", "nothing runs in the background\n›"),
+        ("/kill 1000\r", "no process has the number 1000"),
+        ("/kill x\r", "/kill takes the number of a process"),
+    ] {
+        screen.types(typed);
+        screen.sees(seen);
+    }
+    screen.types("and now?\r");
+    screen.sees("I see.\n›");
+    assert!(screen.requests().contains("I have ended 1000"), "{}", screen.requests());
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn changed_files_are_listed_first_and_a_patch_shows_its_diff() {
+    let patch = "*** Begin Patch\n*** Update File: edited.txt\n-a\n+b\n*** End Patch\n";
+    let patch = json!({"items": [{"type": "custom_tool_call", "name": "apply_patch", "input": patch}]});
+    let turns = [patch, run("seq 3000 > new.txt; rm gone.txt"), say("Done.")];
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir(home.path().join("work")).unwrap();
+    for (name, text) in [("edited.txt", "a\n"), ("gone.txt", "x\n")] {
+        fs::write(home.path().join("work").join(name), text).unwrap();
+    }
+    let arguments = ["--model", "m", "--sandbox", "workspace-write"];
+    let mut screen = RunScreen::at_home(home, "exec \"$@\"", &turns, &arguments);
+    screen.shown.lock().screen_mut().set_size(cells(80), cells(WIDTH));
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("  … 2961 more lines; /diff shows all\n›");
+    let text = screen.text();
+    assert!(text.contains("✓ apply_patch edited.txt") && text.contains("\n  │ -a\n  │ +b\n"), "{text}");
+    let list =
+        "Done.\n  deleted gone.txt −1\n  changed edited.txt +1 −1\n  added   new.txt +3000\n  gone.txt\n  @@";
+    assert!(text.contains(list), "{text}");
+    screen.types("\x04");
+    assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn text_of_toolgate_is_wrapped_at_words() {
+    let limited = json!({"status": 429, "retry_after": "0"});
+    let mut screen = RunScreen::new(&[limited, say("Done.")], &["--host", "a.example.org"]);
+    screen.shown.lock().screen_mut().set_size(cells(120), cells(WIDTH));
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("Done.\n›");
+    for (command, last) in [
+        ("/help", "ends the program."),
+        ("/allow", "in the background end."),
+        ("/policy", "would be decided"),
+        ("/undo", "nothing was changed"),
+    ] {
+        screen.types(&format!("{command}\r"));
+        screen.sees(&format!("› {command}\n"));
+        screen.sees("\n›");
+        let words = screen.text().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(last), "{}", screen.text());
+    }
+    // A line that the terminal broke is one line here, and too long.
+    let screen_text = screen.screen();
+    let long: Vec<&str> = screen_text.lines().filter(|line| line.chars().count() >= WIDTH.into()).collect();
+    assert!(long.is_empty(), "{long:#?}");
+    screen.types("\x04");
     assert_eq!(screen.ends().0, Some(0));
 }
 

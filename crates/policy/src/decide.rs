@@ -281,7 +281,8 @@ impl Gate {
     }
 
     /// Builds the question after `permit` was too narrow. `denials` are those of the kernel; `guessed` is one inferred
-    /// from the output. Returns `None` if no grant helps or no question may be asked; then the first outcome stands.
+    /// from the output. Returns `None` if no grant helps, no question may be asked, or the call cannot run again; then
+    /// the first outcome stands.
     pub fn widen(
         &self,
         tool: &str,
@@ -290,8 +291,9 @@ impl Gate {
         denials: &[Denial],
         guessed: Option<&Denial>,
     ) -> Option<Box<ApprovalQuestion>> {
-        let asks = approval_requirement(self.approval, ApprovalCase::DeniedInSandbox)
-            == ApprovalRequirement::NeedsApproval;
+        let asks = intent.is_repeatable()
+            && approval_requirement(self.approval, ApprovalCase::DeniedInSandbox)
+                == ApprovalRequirement::NeedsApproval;
         if !asks || permit.confinement().is_none() || permit.widenings() >= MAX_WIDENINGS {
             return None;
         }

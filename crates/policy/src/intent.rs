@@ -191,6 +191,13 @@ impl Intent {
         })
     }
 
+    /// Returns true if the call can run again from the beginning. Input cannot be sent twice, and a call without
+    /// effects asks for something that has already happened, such as the end of a program.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        let is_input = |effect: &Effect| matches!(effect, Effect::SendInput(_));
+        !self.effects.is_empty() && !self.effects.iter().any(is_input)
+    }
+
     /// Sets whether started programs get a terminal.
     #[must_use]
     pub fn with_terminal(mut self, terminal: bool) -> Self {

@@ -48,6 +48,7 @@ mod rule_lookup;
 pub mod rules;
 mod sandbox;
 pub mod shell;
+mod unreachable_host;
 mod url_policy;
 mod workspace_view;
 mod xargs_pipeline;
@@ -91,5 +92,6 @@ pub use sandbox::{
     ClosedPath, Confinement, MinimumTier, NetworkPolicy, ResourceLimits, SandboxPolicy, Tier,
     is_inside_configuration,
 };
+pub use unreachable_host::{ConnectStep, UnreachableHost};
 pub use url_policy::{PlainHttp, UrlParts, UrlRefusal};
 pub use workspace_view::{WorkspaceView, innermost_root};

@@ -23,11 +23,14 @@ pub(crate) struct Completion {
 /// The slash commands: name and help of each.
 pub type CommandNames = &'static [(&'static str, &'static str)];
 
+/// Returns the words that an argument may begin with now.
+type ArgumentWords = Box<dyn Fn() -> Vec<String> + Send>;
+
 /// Completes words in one working directory.
 pub struct PromptCompleter {
     commands: CommandNames,
-    /// A command, and the flags that its argument may begin with.
-    flags: (&'static str, &'static [&'static str]),
+    /// Commands, and the words that their arguments may begin with.
+    arguments: Vec<(&'static str, ArgumentWords)>,
     cwd: PathBuf,
     /// The directory that `~` stands for.
     home: Option<PathBuf>,
@@ -36,13 +39,18 @@ pub struct PromptCompleter {
 impl PromptCompleter {
     /// A completer of `commands`, and of the files below `cwd`.
     pub fn new(commands: CommandNames, cwd: PathBuf) -> Self {
-        Self { commands, flags: ("", &[]), cwd, home: std::env::home_dir() }
+        Self { commands, arguments: Vec::new(), cwd, home: std::env::home_dir() }
     }
 
-    /// Completes `flags` too, after `command`.
+    /// Completes `words` too, after `command`.
     #[must_use]
-    pub fn with_flags(self, command: &'static str, flags: &'static [&'static str]) -> Self {
-        Self { flags: (command, flags), ..self }
+    pub fn with_arguments(
+        mut self,
+        command: &'static str,
+        words: impl Fn() -> Vec<String> + Send + 'static,
+    ) -> Self {
+        self.arguments.push((command, Box::new(words)));
+        self
     }
 
     /// Completes the word before `cursor`.
@@ -60,10 +68,13 @@ impl PromptCompleter {
             let names = self.commands.iter().map(|(name, _)| format!("/{name}"));
             return best_completion(start, word, names.filter(|name| name.starts_with(word)).collect());
         }
-        let (command, flags) = self.flags;
-        if word.starts_with('-') && before[..start].trim().strip_prefix('/') == Some(command) {
-            let flags = flags.iter().filter(|flag| flag.starts_with(word)).map(|&flag| flag.to_owned());
-            return best_completion(start, word, flags.collect());
+        let typed_command = before[..start].trim().strip_prefix('/');
+        if let Some((_, words)) = self.arguments.iter().find(|(name, _)| Some(*name) == typed_command) {
+            return best_completion(
+                start,
+                word,
+                words().into_iter().filter(|one| one.starts_with(word)).collect(),
+            );
         }
         if let Some(program) = word.strip_prefix('`') {
             return best_completion(start + 1, program, programs(program));
@@ -157,13 +168,20 @@ mod tests {
         }
         let cwd = directory.path().to_owned();
         let commands = &[("sessions", ""), ("status", ""), ("undo", "")];
-        let flags = ("allow", &["--host", "--network", "--read-root"][..]);
-        let completer = PromptCompleter { commands, flags, home: Some(cwd.join("src")), cwd };
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        let (flags, ids) = (words(&["--host", "--network", "--read-root"]), words(&["1000", "1001", "all"]));
+        let completer =
+            PromptCompleter { home: Some(cwd.join("src")), ..PromptCompleter::new(commands, cwd) }
+                .with_arguments("allow", move || flags.clone())
+                .with_arguments("kill", move || ids.clone());
         let rows = [
             ("/und", "/undo ", ""),
             ("/s", "/s", "/sessions /status"),
             ("/allow --", "/allow --", "--host --network --read-root"),
             ("/allow --h", "/allow --host ", ""),
+            ("/kill ", "/kill ", "1000 1001 all"),
+            ("/kill 10", "/kill 100", "1000 1001"),
+            ("/kill a", "/kill all ", ""),
             ("/allow --read-root s", "/allow --read-root src/", ""),
             ("see --h", "see --h", ""),
             ("see REA", "see README.md ", ""),

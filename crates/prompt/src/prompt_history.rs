@@ -49,7 +49,7 @@ impl PromptHistory {
     }
 
     /// Adds a prompt, unless it is empty or the same as the last.
-    pub(crate) fn add(&mut self, prompt: &str) {
+    pub fn add(&mut self, prompt: &str) {
         if prompt.trim().is_empty() || self.prompts.last().is_some_and(|last| last == prompt) {
             return;
         }

@@ -112,6 +112,12 @@ impl Toolgate {
         }
     }
 
+    /// Returns the numbers of the processes that outlived their calls.
+    pub fn process_ids(&self) -> Vec<u32> {
+        let all = self.commands.as_ref().map(|commands| commands.sessions.all()).unwrap_or_default();
+        all.iter().map(|session| session.id()).collect()
+    }
+
     /// Returns the number of sessions.
     pub fn open_session_count(&self) -> usize {
         self.commands.as_ref().map_or(0, |commands| commands.sessions.all().len())

@@ -53,13 +53,14 @@ pub use mcp;
 pub use patch;
 pub use policy::{
     AddressClass, ApprovalPolicy, ApprovalQuestion, ApprovalReason, ClassifiedCommand, CommandAnalysis,
-    CommandLine, CommandRisk, Confinement, DEFAULT_DENY_READ, Denial, DenyRead, Effect, EffectSummary,
-    Enforcement, EnforcementGap, EnvironmentFault, EnvironmentPolicy, Escalation, ExecEffect, Gate, Grant,
-    Grants, HostLocality, HostPattern, HostPatternFault, HostRules, InheritScope, Intent, LOCALHOST,
-    LOCALHOST_SPELLINGS, MachineLookup, MinimumTier, MissingTier, NetworkPolicy, NotAskedReason, Permit,
-    PlainHttp, PrivateDirectory, ReadRoot, ReadScope, ResourceExcess, ResourceLimits as CommandLimits,
-    ReviewDecision, RuleProposal, SandboxPolicy, Tier, UnenforcedReason, Verdict, WeakerEnforcement,
-    host_file_by_name, is_inside_configuration, is_invisible, is_secret_name, rules, shell,
+    CommandLine, CommandRisk, Confinement, ConnectStep, DEFAULT_DENY_READ, Denial, DenyRead, Effect,
+    EffectSummary, Enforcement, EnforcementGap, EnvironmentFault, EnvironmentPolicy, Escalation, ExecEffect,
+    Gate, Grant, Grants, HostLocality, HostPattern, HostPatternFault, HostRules, InheritScope, Intent,
+    LOCALHOST, LOCALHOST_SPELLINGS, MachineLookup, MinimumTier, MissingTier, NetworkPolicy, NotAskedReason,
+    Permit, PlainHttp, PrivateDirectory, ReadRoot, ReadScope, ResourceExcess,
+    ResourceLimits as CommandLimits, ReviewDecision, RuleProposal, SandboxPolicy, Tier, UnenforcedReason,
+    UnreachableHost, Verdict, WeakerEnforcement, host_file_by_name, is_inside_configuration, is_invisible,
+    is_secret_name, rules, shell,
 };
 pub use serde_json::{Value, json};
 #[cfg(feature = "tools")]

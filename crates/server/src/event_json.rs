@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use runtime::{CallEvent, CallId, ProcessUsage, ToolNotice};
+use runtime::{CallEvent, CallId, Denial, ProcessUsage, ToolNotice};
 use serde_json::{Value, json};
+use session::hints::Remedy;
 
 /// Formats an event without its `type`. Returns `None` for events that only the journal needs.
 pub fn event_line(call: &CallId, event: &CallEvent) -> Option<Value> {
@@ -56,10 +57,24 @@ fn notice_json(notice: &ToolNotice) -> Value {
         ToolNotice::Warning { text } | ToolNotice::WeakerSandbox { text, .. } => {
             json!({ "event": "warning", "text": text })
         }
+        ToolNotice::AccessRefused { denial } => {
+            let mut line = denial_json(denial);
+            line["event"] = json!("refused");
+            line
+        }
         ToolNotice::Output { stream, text } => {
             json!({ "event": "output", "stream": stream.as_str(), "text": text })
         }
     }
+}
+
+/// Returns a refusal with the flag that would allow it, if there is one.
+pub fn denial_json(denial: &Denial) -> Value {
+    let mut refusal = json!({"kind": denial.kind(), "message": denial.to_string()});
+    if let Some(Remedy::Allow { flag, .. }) = session::hints::remedy(denial) {
+        refusal["flag"] = json!(flag);
+    }
+    refusal
 }
 
 /// Returns the resources that a process used.

@@ -1,4 +1,4 @@
-//! The settings and the last exchange of an earlier session, which `--resume` restores and shows.
+//! The settings and the last turn of an earlier session, which `--resume` restores and shows.
 
 use std::path::Path;
 
@@ -6,9 +6,10 @@ use config::{ApprovalMode, Config, OperationFault, SandboxMode, SettingSource, S
 use journal::{
     JournalEntry, SessionId, SessionSettings, SessionTimeline, TextBudget, TimelineEvent, TimelineEventKind,
 };
-use runtime::wire::{Dialect, TranscriptItem, transcript_items};
+use runtime::wire::Dialect;
 
 use crate::choose_model::ModelLocation;
+use crate::last_turn::LastTurn;
 use crate::open_journal::{resolve_session_id, resume_fault};
 
 /// The source of restored settings.
@@ -19,8 +20,8 @@ pub struct EarlierSession {
     /// The id of the session.
     pub id: SessionId,
     settings: SessionSettings,
-    /// The last prompt and the text of the model after it.
-    pub last_exchange: Option<(String, String)>,
+    /// The last prompt, and what followed it.
+    pub last_turn: Option<LastTurn>,
     /// The last turn, if the program ended during it.
     pub unfinished_turn: Option<UnfinishedTurn>,
 }
@@ -41,8 +42,8 @@ impl EarlierSession {
         let timeline = SessionTimeline::read(&sessions.join(id.file_name()), TextBudget::for_display())
             .map_err(|fault| resume_fault(&fault))?;
         let settings = timeline.last_settings().cloned().unwrap_or_default();
-        let (last_exchange, unfinished_turn) = (last_exchange(&timeline), unfinished_turn(&timeline));
-        Ok(Self { id, settings, last_exchange, unfinished_turn })
+        let (last_turn, unfinished_turn) = (LastTurn::of(&timeline), unfinished_turn(&timeline));
+        Ok(Self { id, settings, last_turn, unfinished_turn })
     }
 
     /// Restores model, sandbox and approval policy, unless a flag sets them. A project's file may narrow them, and a
@@ -106,30 +107,4 @@ fn unfinished_turn(timeline: &SessionTimeline) -> Option<UnfinishedTurn> {
     let begun = events.iter().filter_map(TimelineEvent::as_call).filter(|call| !call.attempts.is_empty());
     let begun_calls = begun.map(|call| format!("{}: {}", call.call.tool, call.effects.join(", "))).collect();
     events.iter().any(TimelineEvent::is_prompt).then_some(UnfinishedTurn { begun_calls })
-}
-
-/// Returns the last prompt, and the last text of the model after it.
-fn last_exchange(timeline: &SessionTimeline) -> Option<(String, String)> {
-    let mut exchange = None;
-    for entry in timeline.entries() {
-        match entry {
-            JournalEntry::Prompt { text, .. } => exchange = Some((text.clone(), String::new())),
-            JournalEntry::Said { items, .. } => {
-                let text: String = transcript_items(items)
-                    .into_iter()
-                    .filter_map(|item| match item {
-                        TranscriptItem::Text(text) => Some(text),
-                        TranscriptItem::Thought(_) | TranscriptItem::Other(_) | TranscriptItem::Call(_) => {
-                            None
-                        }
-                    })
-                    .collect();
-                if let Some((_, said)) = exchange.as_mut().filter(|_| !text.is_empty()) {
-                    *said = text;
-                }
-            }
-            _ => {}
-        }
-    }
-    exchange
 }

@@ -101,17 +101,22 @@ fn denial_hint(denial: &Denial) -> Option<String> {
 
 /// Advice to the user at the terminal about a refusal.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Remedy {
-    /// A command to run first.
-    pub prepare: Option<String>,
-    /// The flag that allows the refused access, with its value.
-    pub flag: String,
+pub enum Remedy {
+    /// A flag allows the access.
+    Allow {
+        /// A command to run first.
+        prepare: Option<String>,
+        /// The flag, with its value.
+        flag: String,
+    },
+    /// No flag helps: the user may not write there either.
+    NotPermitted,
 }
 
 /// Returns the advice that lifts `denial`.
 pub fn remedy(denial: &Denial) -> Option<Remedy> {
     let flag = |flag: &str, value: &str| {
-        Some(Remedy { prepare: None, flag: format!("{flag} {}", quote_for_shell(value)) })
+        Some(Remedy::Allow { prepare: None, flag: format!("{flag} {}", quote_for_shell(value)) })
     };
     match denial {
         Denial::Outside { path, .. } => {
@@ -120,7 +125,7 @@ pub fn remedy(denial: &Denial) -> Option<Remedy> {
         }
         Denial::MayNotWrite { roots, .. } if roots.is_empty() => flag("--sandbox", "workspace-write"),
         Denial::MayNotWrite { path, .. } => {
-            Some(writable_remedy(path, &Path::exists, std::env::home_dir().as_deref()))
+            Some(writable_remedy(path, &Path::exists, &may_write, std::env::home_dir().as_deref()))
         }
         Denial::MayNotReach { name } => flag("--unix-socket", name),
         Denial::MayNotConnect { target, .. } => flag("--host", target),
@@ -149,21 +154,34 @@ fn readable_directory<'a>(
     (!is_too_broad).then_some(directory)
 }
 
+/// Returns true if the user may write to an existing path.
+fn may_write(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
 /// Returns the advice that makes `path` writable. The flag needs an existing path, and must not open the whole home.
-fn writable_remedy(path: &Path, exists: &dyn Fn(&Path) -> bool, home: Option<&Path>) -> Remedy {
+fn writable_remedy(
+    path: &Path,
+    exists: &dyn Fn(&Path) -> bool,
+    may_write: &dyn Fn(&Path) -> bool,
+    home: Option<&Path>,
+) -> Remedy {
     let quoted = |path: &Path| quote_for_shell(&path.display().to_string());
     let existing = path.ancestors().find(|above| exists(above)).unwrap_or(path);
+    if !may_write(existing) {
+        return Remedy::NotPermitted;
+    }
     let is_too_broad =
         existing.components().count() <= 2 || home.is_some_and(|home| home.starts_with(existing));
     if existing == path || !is_too_broad {
-        return Remedy { prepare: None, flag: format!("--writable {}", quoted(existing)) };
+        return Remedy::Allow { prepare: None, flag: format!("--writable {}", quoted(existing)) };
     }
     match path.parent() {
-        Some(parent) if parent != existing => Remedy {
+        Some(parent) if parent != existing => Remedy::Allow {
             prepare: Some(format!("mkdir -p {}", quoted(parent))),
             flag: format!("--writable {}", quoted(parent)),
         },
-        _ => Remedy {
+        _ => Remedy::Allow {
             prepare: Some(format!("touch {}", quoted(path))),
             flag: format!("--writable {}", quoted(path)),
         },
@@ -225,18 +243,25 @@ mod tests {
     #[test]
     fn what_must_exist_is_made_first_and_the_home_stays_closed() {
         let exists = |path: &Path| {
-            ["/", "/home/u", "/home/u/w", "/home/u/w/a"].iter().any(|known| path == Path::new(known))
+            ["/", "/etc", "/home/u", "/home/u/w", "/home/u/w/a"].iter().any(|known| path == Path::new(known))
         };
         for (path, expected) in [
             ("/home/u/w/a", "--writable /home/u/w/a"),
             ("/home/u/w/new/x", "--writable /home/u/w"),
             ("/home/u/x", "touch /home/u/x, then --writable /home/u/x"),
+            ("/etc/x", "not permitted"),
             ("/home/u/.cache/t/x", "mkdir -p /home/u/.cache/t, then --writable /home/u/.cache/t"),
             ("/srv/data/x", "mkdir -p /srv/data, then --writable /srv/data"),
         ] {
-            let Remedy { prepare, flag } =
-                writable_remedy(Path::new(path), &exists, Some(Path::new("/home/u")));
-            assert_eq!(prepare.map(|first| format!("{first}, then ")).unwrap_or_default() + &flag, expected);
+            let may_write = |path: &Path| path != Path::new("/etc");
+            let advice =
+                match writable_remedy(Path::new(path), &exists, &may_write, Some(Path::new("/home/u"))) {
+                    Remedy::Allow { prepare, flag } => {
+                        prepare.map(|first| format!("{first}, then ")).unwrap_or_default() + &flag
+                    }
+                    Remedy::NotPermitted => "not permitted".to_owned(),
+                };
+            assert_eq!(advice, expected);
         }
     }
 

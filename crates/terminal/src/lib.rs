@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use policy::is_invisible;
+use unicode_width::UnicodeWidthStr;
 
 pub use markdown::{MarkdownStream, wrap_words};
 
@@ -51,6 +52,50 @@ pub fn print_text(text: &str) -> io::Result<()> {
         out.write_all(b"\n")?;
     }
     out.flush()
+}
+
+/// Prints Toolgate's own text with a final newline, on a terminal wrapped at words.
+pub fn print_wrapped(text: &str) -> io::Result<()> {
+    match terminal_width() {
+        Some(width) => print_text(&wrap_lines(&escape_invisible(text), width)),
+        None => print_text(text),
+    }
+}
+
+/// Prints Toolgate's own text to stderr, on a terminal wrapped at words; write errors are ignored.
+pub fn print_wrapped_stderr(text: &str) {
+    match stderr_width() {
+        Some(width) => print_stderr(&wrap_lines(text, width)),
+        None => print_stderr(text),
+    }
+}
+
+/// Wraps each line at words, to fit a terminal of `width` columns. A continued line stands below the last column of a
+/// table row, otherwise below the text. A word that is too long stays whole, so that it can be copied.
+pub fn wrap_lines(text: &str, width: usize) -> String {
+    let room = width.saturating_sub(1).max(MIN_MESSAGE_WIDTH);
+    let wrap = |line: &str| {
+        let (start, rest) = line.split_at(hanging_indent(line, room));
+        let blanks = " ".repeat(start.width());
+        let options = word_wrap(room).initial_indent(start).subsequent_indent(&blanks);
+        textwrap::wrap(rest, options).join("\n")
+    };
+    text.split('\n').map(wrap).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the start of the text in a line: after its last gap of several blanks in the first half, or after its
+/// indentation.
+fn hanging_indent(line: &str, room: usize) -> usize {
+    let gaps = line.match_indices("  ").map(|(at, _)| line.len() - line[at..].trim_start_matches(' ').len());
+    gaps.filter(|start| line[..*start].width() <= room / 2).last().unwrap_or(0)
+}
+
+/// Returns options to wrap at blanks only.
+fn word_wrap<'a>(width: usize) -> textwrap::Options<'a> {
+    textwrap::Options::new(width)
+        .word_separator(textwrap::WordSeparator::AsciiSpace)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .break_words(false)
 }
 
 /// Prints Toolgate's own styled text.
@@ -94,12 +139,8 @@ pub fn format_hint(message: &str) -> String {
 fn format_message(style: Style, label: &str, text: &str, width: Option<usize>) -> String {
     let wrap = |line: &str, first: &str, others: &str| match width {
         Some(width) => {
-            let options = textwrap::Options::new(width.saturating_sub(1).max(MIN_MESSAGE_WIDTH))
-                .word_separator(textwrap::WordSeparator::AsciiSpace)
-                .word_splitter(textwrap::WordSplitter::NoHyphenation)
-                .break_words(false)
-                .initial_indent(first)
-                .subsequent_indent(others);
+            let room = width.saturating_sub(1).max(MIN_MESSAGE_WIDTH);
+            let options = word_wrap(room).initial_indent(first).subsequent_indent(others);
             textwrap::wrap(line, options).join("\n")
         }
         None => format!("{first}{line}"),
@@ -121,9 +162,11 @@ fn stderr_width() -> Option<usize> {
 
 /// Prints a diff, with colours on a terminal.
 pub fn print_diff(diff: &str) -> io::Result<()> {
-    if !io::stdout().is_terminal() {
-        return print_text(diff);
-    }
+    if io::stdout().is_terminal() { print_styled(&format_diff(diff)) } else { print_text(diff) }
+}
+
+/// Formats a diff with colours, and escapes it.
+pub fn format_diff(diff: &str) -> String {
     let mut out = String::with_capacity(diff.len() * 2);
     for line in diff.lines() {
         let style = match line.as_bytes() {
@@ -136,7 +179,7 @@ pub fn print_diff(diff: &str) -> io::Result<()> {
         };
         out.push_str(&format!("{style}{}{style:#}\n", escape_invisible(line)));
     }
-    print_styled(&out)
+    out
 }
 
 /// Shows a person that work continues after it takes longer than expected; prints nothing to a program.
@@ -234,6 +277,22 @@ mod tests {
             shown(text, Some(25)),
             "hint: the first words of\n  a hint\n  │ /a/path/that/is/longer/than/a/line\n  │ and more"
         );
+    }
+
+    #[test]
+    fn a_continued_line_stands_below_the_text_of_its_row() {
+        let text = "/allow     gives this session one more permission\n  indented text that is continued\n\n\
+            1 more word after a /path/that/is/longer/than/the/line";
+        insta::assert_snapshot!(wrap_lines(text, 30), @r"
+        /allow     gives this session
+                   one more
+                   permission
+          indented text that is
+          continued
+
+        1 more word after a
+        /path/that/is/longer/than/the/line
+        ");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Notices that a tool sends while it runs, and the listener interface.
 
 use futures_util::future::BoxFuture;
+use policy::Denial;
 
 use crate::CallId;
 
@@ -40,6 +41,11 @@ pub enum ToolNotice {
         text: String,
         /// True if commands are refused; the answer says so too.
         refused: bool,
+    },
+    /// The sandbox refused an access to a process, which goes on. The answer reports it too.
+    AccessRefused {
+        /// The refusal.
+        denial: Denial,
     },
     /// A process wrote output.
     Output {

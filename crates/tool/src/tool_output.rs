@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use policy::{Denial, Enforcement};
+use policy::{Denial, Enforcement, UnreachableHost};
 use serde_json::Value;
 
 use crate::ToolErrorKind;
@@ -62,6 +62,10 @@ pub struct OutputFacts {
     pub denials: Vec<Denial>,
     /// An access that was perhaps refused too: only the output suggests it.
     pub suspected_denial: Option<Denial>,
+    /// The changes to files as a diff, for people. `None` if nobody watches the call, or if the files are large.
+    pub diff: Option<String>,
+    /// Allowed hosts that the process could not reach.
+    pub unreachable_hosts: Vec<UnreachableHost>,
 }
 
 /// The size of the text that the model did not get.

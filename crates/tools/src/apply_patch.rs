@@ -41,6 +41,8 @@ Give three lines of context, and `@@ ` with a line above (a function, a class) w
 const HARD_LINK_HINT: &str = "write the whole file with a command (`cat > FILE`), which changes it under all of its names, or \
 ask the user which they want";
 
+/// Bytes of all changed files up to which the user who watches gets a diff.
+const MAX_SHOWN_BYTES: usize = 1 << 20;
 const GRAMMAR: TextGrammar = TextGrammar { syntax: "lark", definition: patch::GRAMMAR };
 
 /// The `apply_patch` tool.
@@ -260,8 +262,17 @@ impl PatchWork {
         let notes: Vec<String> =
             stale.iter().map(|path| stale_note(path)).chain(private_files.note_lines()).collect();
         let host_file_notes = host_file_notes(&plan, &permit, cx.cwd(), &spelling);
-        Ok(build_output(&spelling.restore_plan(&plan), called_as, &notes, &host_file_notes))
+        let plan = spelling.restore_plan(&plan);
+        let mut output = build_output(&plan, called_as, &notes, &host_file_notes);
+        output.facts.diff = (cx.is_watched() && is_small(&plan)).then(|| plan.diff());
+        Ok(output)
     }
+}
+
+/// Returns true if the changes are worth a diff for the user who watches.
+fn is_small(plan: &PatchPlan) -> bool {
+    let contents = plan.changes.iter().flat_map(|change| [&change.before, &change.after]).flatten();
+    contents.map(|content| content.bytes.len()).sum::<usize>() <= MAX_SHOWN_BYTES
 }
 
 /// Returns a note for each changed file that has an effect on the user's machine.

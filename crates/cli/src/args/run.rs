@@ -12,8 +12,10 @@ use super::{BudgetArgs, PipeWire, WorkspaceArgs};
 
 /// Let a model work here: it calls tools; you watch, approve and interrupt
 ///
-/// Without a PROMPT, asks you for one, and for the next one after each turn. Your key is read from
-/// OPENAI_API_KEY, or from ANTHROPIC_API_KEY for --wire anthropic. Lines that you type during a
+/// On a terminal, the session stays open: after each turn it asks you for the next prompt, and
+/// without a PROMPT for the first one. It ends after one turn with --once or --json, and if standard
+/// input or output is no terminal. Your key is read from OPENAI_API_KEY, or from ANTHROPIC_API_KEY
+/// for --wire anthropic. Lines that you type during a
 /// turn are added to your prompt. Ctrl-C stops the turn; a second Ctrl-C ends the program. The
 /// session is recorded in a journal, and --resume continues it.
 ///
@@ -28,6 +30,7 @@ Examples:
   toolgate run --model claude-sonnet-4-5 'what does src/lib.rs do?'
   toolgate run --base-url http://127.0.0.1:8080/v1 --wire chat --model m 'hi'
   toolgate run --json --approval never --max-time 10m 'update the changelog'
+  toolgate run --once 'what is this project?'
   toolgate run --resume last 'go on'
 
 docs/run.md describes the events of --json, and the keys and commands during a run.")]
@@ -37,6 +40,9 @@ pub(crate) struct RunArgs {
     /// Print events as JSON, one a line
     #[arg(long)]
     pub(crate) json: bool,
+    /// End after the turn of PROMPT, on a terminal too
+    #[arg(long, requires = "prompt")]
+    pub(crate) once: bool,
     /// Let the model start other agents (`spawn_agent` and related tools); each is a session with
     /// no more rights
     #[arg(long)]
@@ -44,7 +50,8 @@ pub(crate) struct RunArgs {
     /// Add this image to the prompt (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Vec<PathBuf>,
-    /// Continue an earlier session: the start of its id, or `last`
+    /// Continue an earlier session: the start of its id, or `last` for the newest of this
+    /// directory
     #[arg(long, value_name = "ID", add = crate::completion_candidates::sessions())]
     pub(crate) resume: Option<String>,
     #[command(flatten)]

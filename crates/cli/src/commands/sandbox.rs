@@ -16,13 +16,17 @@ use crate::args::{SandboxArgs, WorkspaceArgs};
 use crate::exit_status::UNCONFINED;
 use config::OperationFault;
 use config::SettingSource;
-use session::compose::{ComposedTools, compose_with};
+use session::compose::{ComposedTools, compose_with, working_directory};
 use session::confinement_warnings::warn_once;
 use session::hints;
 
 /// Exit statuses by shell convention: the program cannot be executed, or is not found.
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
+/// The exit code of a git command that cannot be done.
+const GIT_FAILURE: u8 = 128;
+const CLONE_HINT: &str = "in the sandbox, this empty directory has placeholders such as `.git`, and `git clone` refuses \
+    a directory with files; clone into a new directory below it";
 /// Environment variables that describe the terminal, passed into the sandbox.
 const TERMINAL_VARIABLES: &[&str] = &["TERM", "COLORTERM", "NO_COLOR", "TERM_PROGRAM", "COLUMNS", "LINES"];
 /// Time for processes that the command left running to end.
@@ -31,8 +35,13 @@ const LEFTOVER_GRACE_PERIOD: Duration = Duration::from_millis(200);
 pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, OperationFault> {
     let SandboxArgs { explain, env, place, argv } = args;
     let composed = compose_for_command(&place, &env)?;
+    let clones_here = clones_into_empty(&argv, &place);
     let sandbox = composed.record_refusals(explain).build_sandbox()?;
-    run_in(&sandbox, SandboxRun { argv, explain })
+    let code = run_in(&sandbox, SandboxRun { argv, explain })?;
+    if clones_here && code == ExitCode::from(GIT_FAILURE) {
+        terminal::print_hint(CLONE_HINT);
+    }
+    Ok(code)
 }
 
 /// A command to run in the sandbox.
@@ -106,6 +115,8 @@ pub(crate) fn run_in(sandbox: &CommandSandbox, run: SandboxRun) -> Result<ExitCo
 
 /// Prints the refusals of a command: those that its own messages do not explain, or all of them.
 fn report_denials(session: &ProcessSession, explain: bool) {
+    // The command itself says only that its connection was reset.
+    session.unreachable_hosts().iter().for_each(|host| terminal::print_hint(&host.to_string()));
     for denial in session.denials() {
         match denial {
             // Without the message, the exit status 137 would be the only information.
@@ -118,6 +129,15 @@ fn report_denials(session: &ProcessSession, explain: bool) {
             _ => {}
         }
     }
+}
+
+/// Returns true if the command is `git clone` in an empty directory, where the sandbox puts its placeholders.
+#[expect(clippy::disallowed_methods, reason = "the user's own directory, for the user's own command")]
+fn clones_into_empty(argv: &[String], place: &WorkspaceArgs) -> bool {
+    let is_clone = argv.first().is_some_and(|program| program == "git" || program.ends_with("/git"))
+        && argv.iter().any(|word| word == "clone");
+    let is_empty = |directory| std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none());
+    is_clone && working_directory(place).is_ok_and(is_empty)
 }
 
 fn clone_stdio() -> Result<[OwnedFd; 3], OperationFault> {

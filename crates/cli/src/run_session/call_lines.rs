@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
-use runtime::{Denial, Enforcement, ToolCall, ToolErrorKind, ToolOutput, Value};
+use runtime::{Enforcement, ToolCall, ToolErrorKind, ToolOutput, Value};
 use unicode_width::UnicodeWidthStr;
 
+use super::diff_lines::call_diff_lines;
+use super::refusal_lines::{RemedyForm, WARN, refusal_lines};
 use super::status_lines::truncate_to_width;
 use session::call_title::title;
-use session::hints::{Remedy, remedy};
 use terminal::{FAINT, to_one_line, wrap_words};
 
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
 pub(super) const BAD: Style = AnsiColor::Red.on_default();
 pub(super) const MARK: Style = AnsiColor::Cyan.on_default();
-const WARN: Style = AnsiColor::Yellow.on_default();
 /// Lines shown of a command's output, and of an error.
 const MAX_OUTPUT_LINES: usize = 5;
 const MAX_ERROR_LINES: usize = 8;
@@ -65,13 +65,12 @@ pub(super) fn command_output(output: &ToolOutput) -> Option<&str> {
     output.structured.as_ref()?.get("output")?.as_str()
 }
 
-/// Renders the lines about `output` for a screen of `width` columns; `None` does not wrap or shorten. A user who
-/// `can_allow` more is told the command for it, others the flag.
+/// Renders the lines about `output` for a screen of `width` columns; `None` does not wrap or shorten.
 pub(super) fn answer_lines(
     call: &ToolCall,
     output: &ToolOutput,
     width: Option<usize>,
-    can_allow: bool,
+    form: RemedyForm,
 ) -> Vec<String> {
     let state = CallState::of(output);
     let facts: String =
@@ -87,7 +86,10 @@ pub(super) fn answer_lines(
     let mut lines = vec![format!("{style}{mark}{style:#} {title}{facts}")];
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(BAR_WIDTH + 1));
     lines.extend(quoted_text(state, output, room));
-    lines.extend(refusal_lines(state, output, room, can_allow));
+    if let Some(diff) = &output.facts.diff {
+        lines.extend(call_diff_lines(diff, room).into_iter().map(|row| format!("  {FAINT}│{FAINT:#} {row}")));
+    }
+    lines.extend(refusal_lines(output, room, form));
     lines
 }
 
@@ -155,39 +157,6 @@ fn quoted_text(state: CallState, output: &ToolOutput, room: usize) -> Vec<String
     quoted
 }
 
-/// Returns what the sandbox refused to a command that ran, and the flag that would allow it. A refused call of another
-/// tool has its message above, so only the flag follows.
-fn refusal_lines(state: CallState, output: &ToolOutput, room: usize, can_allow: bool) -> Vec<String> {
-    let remedy_line = |denial: &Denial| {
-        remedy(denial).map(|Remedy { prepare, flag }| {
-            let first = prepare.map(|command| format!("{command}, then ")).unwrap_or_default();
-            let command = if can_allow { "/allow " } else { "" };
-            to_one_line(&format!("to allow it: {first}{command}{flag}"))
-        })
-    };
-    let is_refused = matches!(output.facts.error, Some(ToolErrorKind::Forbidden | ToolErrorKind::Blocked));
-    if is_refused && output.facts.enforcement.is_none() {
-        let rows = output.facts.denials.iter().filter_map(remedy_line);
-        return rows.map(|row| format!("  {WARN}⊘ {row}{WARN:#}")).collect();
-    }
-    if state == CallState::Refused || output.facts.enforcement.is_none() {
-        return Vec::new();
-    }
-    let reported = output.facts.denials.iter().map(|denial| ("the sandbox refused", denial));
-    let suspected =
-        output.facts.suspected_denial.iter().map(|denial| ("the sandbox probably refused", denial));
-    let mut lines = Vec::new();
-    for (says, denial) in reported.chain(suspected) {
-        let mut rows = wrap_words(&to_one_line(&format!("{says}: {denial}")), room);
-        rows.extend(remedy_line(denial));
-        for (number, row) in rows.into_iter().enumerate() {
-            let mark = if number == 0 { '⊘' } else { ' ' };
-            lines.push(format!("  {WARN}{mark} {row}{WARN:#}"));
-        }
-    }
-    lines
-}
-
 /// Formats a short duration.
 pub(super) fn format_duration(time: Duration) -> String {
     match time.as_secs() {
@@ -203,7 +172,7 @@ pub(super) fn format_duration(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use runtime::{EnforcementGap, NetworkPolicy, json};
+    use runtime::{ConnectStep, Denial, EnforcementGap, NetworkPolicy, UnreachableHost, json};
 
     use super::*;
 
@@ -218,7 +187,7 @@ mod tests {
 
     fn shown(tool: &str, arguments: &Value, output: &ToolOutput) -> String {
         let call = ToolCall::function("1", tool, arguments.to_string());
-        let lines = answer_lines(&call, output, Some(60), true);
+        let lines = answer_lines(&call, output, Some(60), RemedyForm::AllowCommand);
         let text = strip_str(&lines.join("\n")).to_string();
         assert!(text.lines().all(|line| line.width() <= 60), "{text}");
         text
@@ -258,16 +227,34 @@ mod tests {
         output.facts.denials =
             vec![Denial::MayNotConnect { target: "example.com".into(), network: NetworkPolicy::Loopback }];
         output.facts.suspected_denial =
-            Some(Denial::MayNotWrite { path: "/etc/hosts".into(), roots: vec!["/w".into()] });
+            Some(Denial::MayNotWrite { path: "/dev/null".into(), roots: vec!["/w".into()] });
         assert_snapshot!(shown("exec_command", &json!({ "cmd": "curl -sS https://example.com | head" }), &output), @r"
         ✓ exec_command curl -sS https://exampl… · 39 ms · sandboxed
           ⊘ the sandbox refused: connecting to `example.com` is not
             allowed: only programs that run in the same sandbox can
             be reached (the network is loopback)
             to allow it: /allow --host example.com
-          ⊘ the sandbox probably refused: `/etc/hosts` may not be
+          ⊘ the sandbox probably refused: `/dev/null` may not be
             changed: it lies outside the writable roots (`/w`)
-            to allow it: /allow --writable /etc/hosts
+            to allow it: /allow --writable /dev/null
+        ");
+        let mut output = command("", 1);
+        output.facts.denials =
+            vec![Denial::MayNotWrite { path: "nowhere/x".into(), roots: vec!["/w".into()] }];
+        assert_snapshot!(shown("exec_command", &json!({ "cmd": "touch nowhere/x" }), &output), @r"
+        ✗ exec_command touch nowhere/x · exit 1 · 39 ms · sandboxed
+          ⊘ the sandbox refused: `nowhere/x` may not be changed: it
+            lies outside the writable roots (`/w`)
+            you may not write there yourself
+        ");
+        let mut output = command("curl: (35) Recv failure: Connection reset by peer\n", 35);
+        let (target, reason) = ("exmaple.test:443".to_owned(), "Name or service not known".to_owned());
+        output.facts.unreachable_hosts = vec![UnreachableHost { target, step: ConnectStep::Resolve, reason }];
+        assert_snapshot!(shown("exec_command", &json!({ "cmd": "curl -sS https://exmaple.test" }), &output), @r"
+        ✗ exec_command curl -sS http… · exit 35 · 39 ms · sandboxed
+          │ curl: (35) Recv failure: Connection reset by peer
+          ⊘ `exmaple.test` is allowed, but its name cannot be
+            resolved: Name or service not known
         ");
     }
 

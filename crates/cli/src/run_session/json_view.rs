@@ -3,13 +3,12 @@
 use agent::{SessionEvent, SessionObserver, TurnEnd};
 use parking_lot::Mutex;
 use runtime::{
-    CallEvent, CallId, CallObserver, CancelCause, Denial, OutputItem, ToolCall, ToolNotice, ToolOutput,
-    ToolPayload,
+    CallEvent, CallId, CallObserver, CancelCause, OutputItem, ToolCall, ToolNotice, ToolOutput, ToolPayload,
 };
 use serde_json::{Value, json};
 
 use super::{SessionStart, SessionView};
-use server::event_json::{event_line, millis_json};
+use server::event_json::{denial_json, event_line, millis_json};
 
 /// Writes JSON lines to standard output.
 #[derive(Default)]
@@ -104,15 +103,6 @@ fn answer_json(call: &ToolCall, output: &ToolOutput) -> Value {
         line["denials"] = output.facts.denials.iter().map(denial_json).collect();
     }
     line
-}
-
-/// Returns a refusal with the flag that would allow it, if there is one.
-fn denial_json(denial: &Denial) -> Value {
-    let mut refusal = json!({"kind": denial.kind(), "message": denial.to_string()});
-    if let Some(remedy) = session::hints::remedy(denial) {
-        refusal["flag"] = json!(remedy.flag);
-    }
-    refusal
 }
 
 impl CallObserver for JsonLines {

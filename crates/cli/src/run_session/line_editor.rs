@@ -104,7 +104,7 @@ impl KeyModeState {
 
 /// Returns true if our process group is in the foreground. A background process that touches the terminal is
 /// stopped.
-fn is_foreground() -> bool {
+pub(super) fn is_foreground() -> bool {
     termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 

@@ -1,10 +1,16 @@
 //! Runs a model session with live output and optional user input, for `toolgate run` and `toolgate demo`.
 
 mod allow_command;
+mod background_processes;
 mod call_lines;
+mod diff_lines;
+mod first_prompt;
 mod json_view;
 mod line_editor;
+mod long_text;
+mod recap_lines;
 mod refusal_counter;
+mod refusal_lines;
 mod repl;
 mod running_call;
 mod sandbox_question;
@@ -18,7 +24,7 @@ mod user_questions;
 mod work_timer;
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -34,17 +40,18 @@ use crate::terminal_approver::TerminalApprover;
 use config::OperationFault;
 use config::UserDirs;
 use config::flags::WorkspaceArgs;
+use first_prompt::{FirstPrompt, RunLength};
 use line_editor::TypedLines;
 use prompt::{PromptCompleter, PromptEditor, PromptHistory};
 use refusal_counter::RefusalCounter;
+use refusal_lines::RemedyForm;
 use repl::{ReplEnd, ReplSession};
-use server::content_conversion::image_mime_type;
 use session::ChosenModel;
 use session::choose_model;
 use session::compose::{ComposedTools, compose_in_dirs, working_directory};
 use session::mcp_servers::ServerNotices;
 use session::subagents::SubagentSessions;
-use session::{AssembledSession, EarlierSession, SessionSpec, UnfinishedTurn, WorktreePool};
+use session::{AssembledSession, EarlierSession, LastTurn, SessionSpec, UnfinishedTurn, WorktreePool};
 use signals::{wait_for_turn_end, watch_signals};
 use user_questions::UserQuestions;
 
@@ -110,8 +117,8 @@ struct SessionStart<'a> {
     pub(crate) rights: String,
     /// The length of the model's context, in tokens.
     pub(crate) context: u64,
-    /// The last prompt of a resumed session, and the text of the model after it.
-    pub(crate) last_exchange: Option<&'a (String, String)>,
+    /// The last turn of a resumed session.
+    pub(crate) last_turn: Option<&'a LastTurn>,
     /// The directory of a resumed session, if it worked elsewhere.
     pub(crate) other_directory: Option<&'a str>,
 }
@@ -131,17 +138,23 @@ pub(crate) struct RunInputs {
 
 /// Runs a session with these inputs, and further ones if the user wants them.
 pub(crate) fn run_session(args: &RunArgs, inputs: &RunInputs) -> Result<ExitCode, OperationFault> {
-    let prompt = read_prompt(args)?;
-    let view = choose_view(args.json, inputs.is_interactive() && prompt.is_none());
-    let mut task = Some((prompt, read_pictures(args)?));
+    let FirstPrompt { text, images, length } = FirstPrompt::read(args, inputs.is_interactive())?;
+    let view = choose_view(args, length);
+    let mut task = Some((text, images));
     let mut place = args.place.clone();
     let mut continued = args.resume.clone().map(ContinuedSession::Resumed);
     // ends: when the user wants no other session
     loop {
         let (prompt, images) = task.take().unwrap_or_default();
         let (place_now, continued_now) = (place.clone(), continued.take());
-        let run =
-            SessionRun { args, place: place_now, inputs, view: Arc::clone(&view), continued: continued_now };
+        let run = SessionRun {
+            args,
+            place: place_now,
+            inputs,
+            length,
+            view: Arc::clone(&view),
+            continued: continued_now,
+        };
         match run.run_to_end(prompt, images)? {
             ReplEnd::Exit(code) => return Ok(code),
             ReplEnd::NewSession { model } => place.model = Some(model),
@@ -168,6 +181,7 @@ struct SessionRun<'a> {
     /// The directory and the permissions, with what the user allowed meanwhile.
     place: WorkspaceArgs,
     inputs: &'a RunInputs,
+    length: RunLength,
     view: Arc<dyn SessionView>,
     continued: Option<ContinuedSession>,
 }
@@ -186,7 +200,7 @@ impl SessionRun<'_> {
     fn run_to_end(self, prompt: Option<String>, images: Vec<OutputImage>) -> Result<ReplEnd, OperationFault> {
         let Some(prepared) = self.prepare()? else { return Ok(ReplEnd::Exit(ExitCode::from(INTERRUPTED))) };
         let PreparedSession { composed, chosen, limits, plain_http, earlier, cwd } = prepared;
-        let Self { args, place, inputs, view, continued } = self;
+        let Self { args, place, inputs, length, view, continued } = self;
         let (name, dirs) = (chosen.name.clone(), inputs.dirs.clone());
         let (processes, refusals) =
             (Arc::<runtime::SharedProcesses>::default(), Arc::<RefusalCounter>::default());
@@ -199,7 +213,7 @@ impl SessionRun<'_> {
         }
         let subagents = args.agents.then(|| build_subagents(&place, inputs, (&chosen, &limits), &processes));
         let confinement_check = composed.check_confinement();
-        let screen = SessionScreen::new(view, inputs, refusals);
+        let screen = SessionScreen::new(view, inputs, length, refusals);
         let is_widened = matches!(continued, Some(ContinuedSession::Widened(_)));
         let context = limits.context;
         crate::commands::block_on(async {
@@ -227,9 +241,9 @@ impl SessionRun<'_> {
                 resumed: assembled.resumed,
                 rights: describe_rights(&assembled.toolgate),
                 context,
-                last_exchange: earlier
+                last_turn: earlier
                     .as_ref()
-                    .and_then(|earlier| earlier.last_exchange.as_ref())
+                    .and_then(|earlier| earlier.last_turn.as_ref())
                     .filter(|_| !is_widened),
                 other_directory: earlier.as_ref().and_then(|earlier| earlier.other_directory(&cwd)),
             });
@@ -300,13 +314,20 @@ struct SessionScreen {
     user_questions: Arc<UserQuestions>,
     /// The user can type prompts.
     is_interactive: bool,
+    length: RunLength,
     can_go_on: bool,
     refusals: Arc<RefusalCounter>,
 }
 
 impl SessionScreen {
-    fn new(view: Arc<dyn SessionView>, inputs: &RunInputs, refusals: Arc<RefusalCounter>) -> Self {
+    fn new(
+        view: Arc<dyn SessionView>,
+        inputs: &RunInputs,
+        length: RunLength,
+        refusals: Arc<RefusalCounter>,
+    ) -> Self {
         Self {
+            length,
             refusals,
             user_questions: Arc::new(UserQuestions::new(&view)),
             view,
@@ -341,13 +362,17 @@ async fn run_turns_and_close(
     let RunSurroundings { dirs, place, plain_http, unfinished_turn } = surroundings;
     let quota = assembled.quota.clone();
     let AssembledSession { id, recorder, toolgate, servers, session, agents, settings, .. } = assembled;
-    let SessionScreen { view, terminal, user_questions, is_interactive, can_go_on, refusals } = screen;
+    let SessionScreen { view, terminal, user_questions, is_interactive, length, can_go_on, refusals } =
+        screen;
     let Some(session) = session else {
         return Err(OperationFault::failed("a session without its model; this is a bug"));
     };
     let signals = watch_signals(session.handle(), Arc::clone(&view))?;
     let lines = is_interactive
-        .then(|| TypedLines::spawn_reader(&view, session.handle(), prompt_editor(&dirs, &toolgate)))
+        .then(|| {
+            let editor = prompt_editor(&dirs, &toolgate, prompt.as_deref().unwrap_or_default());
+            TypedLines::spawn_reader(&view, session.handle(), editor)
+        })
         .transpose()?;
     let mut repl = ReplSession {
         session,
@@ -364,6 +389,7 @@ async fn run_turns_and_close(
         last_turn_end: "done",
         is_in_turn: watch::Sender::new(false),
         refusals,
+        length,
     };
     let is_in_turn = repl.is_in_turn.subscribe();
     let (ended, stopped) = run_until_signal(repl.run_turns(prompt, images), signals, is_in_turn).await;
@@ -386,14 +412,19 @@ async fn run_turns_and_close(
     ended
 }
 
-/// Returns the editor of prompts, with the earlier prompts of the working directory.
-fn prompt_editor(dirs: &UserDirs, toolgate: &runtime::Toolgate) -> PromptEditor {
+/// Returns the editor of prompts, with the earlier prompts of the working directory and the first one of this run.
+fn prompt_editor(dirs: &UserDirs, toolgate: &runtime::Toolgate, first_prompt: &str) -> PromptEditor {
     let cwd = &toolgate.router().working_dir().cwd;
     let file = format!("{}.jsonl", session::directory_key(cwd));
     let history = dirs.state.as_ref().map(|state| PromptHistory::open(&state.join("prompts"), file));
-    let completer =
-        PromptCompleter::new(slash_commands::COMMANDS, cwd.clone()).with_flags("allow", allow_command::FLAGS);
-    PromptEditor::new(history.unwrap_or_default(), completer)
+    let mut history = history.unwrap_or_default();
+    history.add(first_prompt);
+    let allowed = || allow_command::FLAGS.iter().map(|&flag| flag.to_owned()).collect();
+    let running = toolgate.clone();
+    let completer = PromptCompleter::new(slash_commands::COMMANDS, cwd.clone())
+        .with_arguments("allow", allowed)
+        .with_arguments("kill", move || background_processes::kill_arguments(&running));
+    PromptEditor::new(history, completer)
 }
 
 /// Runs `turns` to their end, or until a signal ends the program. Returns the reason of the end if that is a signal.
@@ -434,12 +465,15 @@ fn describe_rights(toolgate: &runtime::Toolgate) -> String {
     format!("{may} · approval {}", gate.approval().as_str())
 }
 
-fn choose_view(to_programs: bool, takes_commands: bool) -> Arc<dyn SessionView> {
-    if to_programs {
-        Arc::new(json_view::JsonLines::default())
-    } else {
-        Arc::new(terminal_view::TerminalView::new(takes_commands))
+fn choose_view(args: &RunArgs, length: RunLength) -> Arc<dyn SessionView> {
+    if args.json {
+        return Arc::new(json_view::JsonLines::default());
     }
+    let remedy_form = match length {
+        RunLength::UntilQuit => RemedyForm::AllowCommand,
+        RunLength::OneTurn => RemedyForm::Flag,
+    };
+    Arc::new(terminal_view::TerminalView::new(remedy_form))
 }
 
 /// Creates the factory of subagent sessions.
@@ -462,37 +496,4 @@ fn build_subagents(
         sessions: Mutex::default(),
         worktrees: WorktreePool::default(),
     })
-}
-
-/// Returns the first prompt, or `None` if the user is to type it.
-fn read_prompt(args: &RunArgs) -> Result<Option<String>, OperationFault> {
-    match args.prompt.as_deref() {
-        Some("-") => check_prompt(session::read_file_or_stdin(Path::new("-"))?),
-        Some(prompt) => check_prompt(prompt.to_owned()),
-        None if std::io::stdin().is_terminal() && !args.json => Ok(None),
-        None => Err(OperationFault::usage("what should be done? there is no prompt")
-            .with_hint("toolgate run 'fix the failing test'; or `-` to read it from standard input")),
-    }
-}
-
-fn check_prompt(prompt: String) -> Result<Option<String>, OperationFault> {
-    if prompt.trim().is_empty() {
-        return Err(
-            OperationFault::usage("the prompt is empty").with_hint("toolgate run 'fix the failing test'")
-        );
-    }
-    Ok(Some(prompt))
-}
-
-fn read_pictures(args: &RunArgs) -> Result<Vec<OutputImage>, OperationFault> {
-    args.image.iter().map(|file| read_picture(file)).collect()
-}
-
-#[expect(clippy::disallowed_methods, reason = "the user named this file, not a model")]
-fn read_picture(file: &Path) -> Result<OutputImage, OperationFault> {
-    let wrong = |why: &str| OperationFault::usage(format!("the picture `{}` {why}", file.display()));
-    let bytes = std::fs::read(file).map_err(|error| wrong(&format!("cannot be read: {error}")))?;
-    let mime = image_mime_type(&bytes)
-        .ok_or_else(|| wrong("has a format that models do not read; they read png, jpeg, gif and webp"))?;
-    Ok(OutputImage { mime, bytes })
 }

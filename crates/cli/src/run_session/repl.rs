@@ -11,6 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use super::SessionView;
+use super::first_prompt::RunLength;
 use super::line_editor::TypedLines;
 use super::refusal_counter::RefusalCounter;
 use super::slash_commands::{AfterCommand, SlashCommands, session_id};
@@ -62,18 +63,27 @@ pub(super) struct ReplSession<'a> {
     /// True while a turn runs.
     pub(super) is_in_turn: watch::Sender<bool>,
     pub(super) refusals: Arc<RefusalCounter>,
+    pub(super) length: RunLength,
 }
 
 impl ReplSession<'_> {
-    /// Runs one turn for a given prompt, else one turn for each typed prompt.
+    /// Runs a turn for a given prompt. Unless the run has one turn only, a turn for each typed prompt follows.
     pub(super) async fn run_turns(
         &mut self,
         prompt: Option<String>,
         mut images: Vec<OutputImage>,
     ) -> Result<ReplEnd, OperationFault> {
         if let Some(prompt) = prompt {
-            let ended = self.run_turn(&prompt, images).await?;
-            return Ok(ReplEnd::Exit(exit_code(&ended, &self.refusals)));
+            match self.length {
+                RunLength::OneTurn => {
+                    let ended = self.run_turn(&prompt, images).await?;
+                    return Ok(ReplEnd::Exit(exit_code(&ended, &self.refusals)));
+                }
+                RunLength::UntilQuit => {
+                    self.view.commit_input(&prompt);
+                    self.run_typed_turn(&prompt, std::mem::take(&mut images)).await;
+                }
+            }
         }
         let mut resized = signal(SignalKind::window_change())?;
         // ends: when the input ends
@@ -97,9 +107,7 @@ impl ReplSession<'_> {
                     Err(fault) => drop(crate::exit_status::report_fault(&fault)),
                 },
                 TypedInput::Prompt(prompt) => {
-                    if let Err(fault) = self.run_turn(prompt, std::mem::take(&mut images)).await {
-                        crate::exit_status::report_fault(&fault);
-                    }
+                    self.run_typed_turn(prompt, std::mem::take(&mut images)).await;
                 }
             }
         }
@@ -125,6 +133,13 @@ impl ReplSession<'_> {
         let commands =
             SlashCommands { toolgate, dirs, place, session, view, recorder, settings, unfinished_turn };
         commands.execute(command, argument).await
+    }
+
+    /// Runs a turn after which the user is asked again, whatever its end is.
+    async fn run_typed_turn(&mut self, prompt: &str, images: Vec<OutputImage>) {
+        if let Err(fault) = self.run_turn(prompt, images).await {
+            crate::exit_status::report_fault(&fault);
+        }
     }
 
     async fn run_turn(&mut self, prompt: &str, images: Vec<OutputImage>) -> Result<TurnEnd, OperationFault> {

@@ -1,7 +1,8 @@
-//! A running call, as the status lines show it: its title, its time of work and the tail of its output.
+//! A running call, as the status lines show it: its title, its time of work, its refusals and the tail of its output.
 
-use runtime::ToolCall;
+use runtime::{Denial, ToolCall};
 
+use super::refusal_lines::{LiveRefusals, RemedyForm};
 use super::status_lines::BusyStatus;
 use super::work_timer::WorkTimer;
 use session::call_title::title;
@@ -16,17 +17,24 @@ pub(super) struct RunningCallStatus {
     pub(super) timer: WorkTimer,
     /// The tail of its output.
     tail: String,
+    /// The accesses that the sandbox refused so far.
+    denials: Vec<Denial>,
 }
 
 impl RunningCallStatus {
     /// A call that begins now.
     pub(super) fn start(call: &ToolCall) -> Self {
         let (id, timer) = (call.id.as_str().to_owned(), WorkTimer::start());
-        Self { id, title: title(call), timer, tail: String::new() }
+        Self { id, title: title(call), timer, tail: String::new(), denials: Vec::new() }
     }
 
-    pub(super) fn to_busy_status(&self) -> BusyStatus<'_> {
-        BusyStatus { label: &self.title, elapsed: self.timer.worked(), tail: &self.tail }
+    pub(super) fn to_busy_status(&self, form: RemedyForm) -> BusyStatus<'_> {
+        let refusals = LiveRefusals { denials: &self.denials, form };
+        BusyStatus { label: &self.title, elapsed: self.timer.worked(), tail: &self.tail, refusals }
+    }
+
+    pub(super) fn add_denial(&mut self, denial: &Denial) {
+        self.denials.push(denial.clone());
     }
 
     /// Appends output, and keeps only the tail that may be shown.

@@ -10,6 +10,7 @@ use server::HangUp;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{oneshot, watch};
 
+use super::long_text::is_pager_open;
 use super::{SessionView, line_editor};
 use crate::exit_status::{HUNG_UP, INTERRUPTED, TERMINATED};
 use config::OperationFault;
@@ -44,6 +45,9 @@ pub(super) fn watch_signals(
         let (code, cause) = loop {
             tokio::select! {
                 _ = interrupt.recv() => {
+                    if is_pager_open() {
+                        continue;
+                    }
                     if view.has_typed_input() {
                         line_editor::request_clear();
                         last = None;

@@ -2,13 +2,13 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::time::Duration;
 
 use agent::{AgentSession, JournalRecorder};
 use journal::{JournalEntry, SessionSettings};
-use runtime::{Toolgate, Value, json};
+use runtime::{Toolgate, json};
 
-use super::call_lines::format_duration;
+use super::background_processes::{kill_processes, list_processes};
+use super::long_text::{show_diff, show_output};
 use super::{PrintedOutput, SessionView, allow_command};
 use config::flags::WorkspaceArgs;
 use config::{NetworkMode, OperationFault, UserDirs};
@@ -25,6 +25,7 @@ pub(super) const COMMANDS: &[(&str, &str)] = &[
     ("clear", "clears the screen"),
     ("diff", "what the last turn changed"),
     ("help", "this"),
+    ("kill", "ends a process in the background; `/kill all` ends all"),
     ("model", "the model; `/model NAME` changes it"),
     ("new", "begins a new session"),
     ("output", "all that the last command printed"),
@@ -82,33 +83,30 @@ impl SlashCommands<'_> {
         argument: &str,
     ) -> Result<AfterCommand, OperationFault> {
         match command {
-            "allow" if argument.is_empty() => terminal::print_text(allow_command::USAGE)?,
+            "allow" if argument.is_empty() => terminal::print_wrapped(allow_command::USAGE)?,
             "allow" => return self.allow(argument).map(|place| AfterCommand::Widen(Box::new(place))),
-            "help" => terminal::print_text(&help())?,
+            "help" => terminal::print_wrapped(&help())?,
             "clear" => terminal::print_styled("\x1b[H\x1b[2J\x1b[3J")?,
             "new" => return Ok(AfterCommand::NewSession),
             "model" => self.choose_model(argument)?,
             "output" => match self.view.last_output() {
-                Some(printed) => print_output(&printed)?,
-                None => terminal::print_text("no command has printed anything yet")?,
+                Some(printed) => print_output(&printed).await?,
+                None => terminal::print_wrapped("no command has printed anything yet")?,
             },
-            "ps" => {
-                let listed = self.toolgate.call("list_sessions", json!({})).await;
-                let sessions = listed.structured.as_ref().and_then(|listed| listed["sessions"].as_array());
-                terminal::print_text(&process_table(sessions.map_or(&[], Vec::as_slice)))?;
-            }
-            "status" => terminal::print_text(&self.describe_status())?,
+            "ps" => terminal::print_wrapped(&list_processes(self.toolgate).await)?,
+            "kill" => self.kill(argument).await?,
+            "status" => terminal::print_wrapped(&self.describe_status())?,
             "tools" => {
-                terminal::print_text(&self.toolgate.router().registry().offered_names().join("\n"))?;
+                terminal::print_wrapped(&self.toolgate.router().registry().offered_names().join("\n"))?;
             }
-            "policy" => terminal::print_text(&self.describe_policy()?)?,
+            "policy" => terminal::print_wrapped(&self.describe_policy()?)?,
             // The stored diff belongs to a turn before it.
             "diff" | "undo" if self.unfinished_turn.is_some() => {
-                terminal::print_text(&self.unfinished_turn.map(describe_unfinished).unwrap_or_default())?;
+                terminal::print_wrapped(&self.unfinished_turn.map(describe_unfinished).unwrap_or_default())?;
             }
             "diff" => match self.last_diff()? {
-                Some(diff) => terminal::print_diff(&diff)?,
-                None => terminal::print_text("nothing was changed")?,
+                Some(diff) => show_diff(&diff).await?,
+                None => terminal::print_wrapped("nothing was changed")?,
             },
             "undo" => self.undo_last_turn().await?,
             "sessions" => self.list_sessions()?,
@@ -123,21 +121,32 @@ impl SlashCommands<'_> {
         let mut place = self.place.clone();
         let flag = allow_command::add_permission(&mut place, argument)?;
         drop(compose_in_dirs(&place, self.dirs.clone(), |_| {})?.build()?);
-        terminal::print_text(&format!("allowed: {flag}"))?;
+        terminal::print_wrapped(&format!("allowed: {flag}"))?;
         self.session.handle().steer(format!("(I have allowed {flag}.)")).map_err(session::journal_fault)?;
         Ok(place)
+    }
+
+    /// Ends processes in the background, and tells the model.
+    async fn kill(&mut self, argument: &str) -> Result<(), OperationFault> {
+        let ended = kill_processes(self.toolgate, argument).await?;
+        if ended.is_empty() {
+            return Ok(terminal::print_wrapped("nothing runs in the background")?);
+        }
+        terminal::print_wrapped(&ended.join("\n"))?;
+        let note = format!("(I have {}.)", ended.join("; "));
+        self.session.handle().steer(note).map_err(session::journal_fault)
     }
 
     /// Shows the model's name, or sets it for the next requests.
     fn choose_model(&mut self, name: &str) -> Result<(), OperationFault> {
         if name.is_empty() {
-            return Ok(terminal::print_text(self.session.model_name())?);
+            return Ok(terminal::print_wrapped(self.session.model_name())?);
         }
         (self.settings.model, self.settings.resumed) = (name.to_owned(), true);
         let entry = JournalEntry::Session(self.settings.clone());
         self.recorder.write(&entry).map_err(session::journal_fault)?;
         self.session.set_model(name.to_owned(), reasoning_mode(name));
-        Ok(terminal::print_text(&format!("from now on: {name}"))?)
+        Ok(terminal::print_wrapped(&format!("from now on: {name}"))?)
     }
 
     fn describe_status(&self) -> String {
@@ -186,21 +195,21 @@ impl SlashCommands<'_> {
     /// Undoes the last turn, as a whole or not at all, and tells the model.
     async fn undo_last_turn(&mut self) -> Result<(), OperationFault> {
         let Some(diff) = self.last_diff()? else {
-            return Ok(terminal::print_text("nothing was changed")?);
+            return Ok(terminal::print_wrapped("nothing was changed")?);
         };
         let (undoable, left) = split_undoable(&diff);
         let left = left.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         if undoable.is_empty() {
             let text =
                 format!("nothing was undone: {left} are not text files; remove or restore them yourself");
-            return Ok(terminal::print_text(&text)?);
+            return Ok(terminal::print_wrapped(&text)?);
         }
         let output = self.toolgate.call("apply_patch", json!({ "input": reverse_diff(&undoable) })).await;
         let done = match output.success {
             true => describe_undoing(&undoable).join("\n"),
             false => format!("nothing was undone: {}", output.joined_text()),
         };
-        terminal::print_text(&done)?;
+        terminal::print_wrapped(&done)?;
         if !left.is_empty() {
             terminal::print_hint(&format!("not undone, since they are not text files: {left}"));
         }
@@ -227,44 +236,27 @@ impl SlashCommands<'_> {
             .unwrap_or_default();
         for session in listed {
             let about: String = describe_session(&session).chars().take(60).collect();
-            terminal::print_text(&format!("{}  {} calls  {about}", session.id, session.calls))?;
+            terminal::print_wrapped(&format!("{}  {} calls  {about}", session.id, session.calls))?;
         }
         terminal::print_hint("`toolgate run --resume ID` goes on with one");
         Ok(())
     }
 }
 
-/// Formats the processes that run in the background.
-fn process_table(sessions: &[Value]) -> String {
-    if sessions.is_empty() {
-        return "nothing runs in the background".to_owned();
-    }
-    let row = |number: &str, state: &str, time: &str, command: &str| {
-        format!("{number:<8} {state:<12} {time:>10}   {command}")
-    };
-    let mut rows = vec![row("SESSION", "STATE", "TIME", "COMMAND")];
-    rows.extend(sessions.iter().map(|session| {
-        let time = Duration::from_secs_f64(session["wall_time_seconds"].as_f64().unwrap_or_default());
-        let command = terminal::to_one_line(session["command"].as_str().unwrap_or_default());
-        let state = session["state"].as_str().unwrap_or_default();
-        row(&session["session_id"].to_string(), state, &format_duration(time), &command)
-    }));
-    rows.join("\n")
-}
-
-/// Prints all that a command printed.
-fn print_output(printed: &PrintedOutput) -> Result<(), OperationFault> {
+/// Shows all that a command printed.
+async fn print_output(printed: &PrintedOutput) -> Result<(), OperationFault> {
     let PrintedOutput { title, text, file } = printed;
-    let Some(file) = file else { return Ok(terminal::print_text(&format!("{title}\n{text}"))?) };
+    let show = async |text: &str| show_output(&format!("{title}\n{text}"), file.as_deref()).await;
+    let Some(file) = file else { return show(text).await };
     match read_output_file(file) {
         Ok((whole, rest)) => {
-            terminal::print_text(&format!("{title}\n{whole}"))?;
+            show(&whole).await?;
             if rest > 0 {
                 terminal::print_hint(&format!("{rest} bytes more are in {}", file.display()));
             }
         }
         Err(fault) => {
-            terminal::print_text(&format!("{title}\n{text}"))?;
+            show(text).await?;
             terminal::print_hint(&format!("the whole output is not available: {}: {fault}", file.display()));
         }
     }

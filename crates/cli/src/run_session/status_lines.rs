@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::refusal_lines::{LiveRefusals, WARN};
 use session::approval::ScreenSize;
 use terminal::{FAINT, NAME, escape_invisible, to_one_line, wrap_words};
 
@@ -26,6 +27,7 @@ pub(super) struct BusyStatus<'a> {
     pub(super) elapsed: Duration,
     /// The tail of its output.
     pub(super) tail: &'a str,
+    pub(super) refusals: LiveRefusals<'a>,
 }
 
 /// The content of the status lines.
@@ -165,6 +167,8 @@ impl BusyStatus<'_> {
             let line = truncate_to_width(&to_one_line(&line.replace('\t', "    ")), width - 4);
             lines.push(format!("  {FAINT}│ {line}{FAINT:#}"));
         }
+        let refused = self.refusals.rows(width - 4).into_iter().map(|row| truncate_to_width(&row, width - 2));
+        lines.extend(refused.map(|row| format!("  {WARN}{row}{WARN:#}")));
         lines
     }
 }
@@ -241,7 +245,9 @@ impl StatusFrame {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
+    use runtime::{Denial, NetworkPolicy};
 
+    use super::super::refusal_lines::RemedyForm;
     use super::*;
 
     fn render_plain(view: &StatusView<'_>, width: usize, height: usize) -> String {
@@ -262,6 +268,7 @@ mod tests {
             label: "exec_command cargo test --workspace",
             elapsed: Duration::from_secs(3),
             tail,
+            refusals: LiveRefusals::default(),
         };
         let view = StatusView { partial_text: "Let me see", busy: vec![busy], typed: typed("wait") };
         assert_snapshot!(render_plain(&view, 40, 10), @r"
@@ -275,6 +282,29 @@ mod tests {
         assert_snapshot!(render_plain(&view, 20, 3), @r"
           │ end
         › wait
+        ");
+    }
+
+    #[test]
+    fn the_refusals_of_a_running_call_are_shown_below_its_output() {
+        let denials = ["a.example", "b.example", "c.example"]
+            .map(|host| Denial::MayNotConnect { target: host.to_owned(), network: NetworkPolicy::Off });
+        let refusals = LiveRefusals { denials: &denials, form: RemedyForm::AllowCommand };
+        let (label, elapsed) = ("exec_command npm install", Duration::from_secs(12));
+        let busy = BusyStatus { label, elapsed, tail: "waiting\n", refusals };
+        let view = StatusView { partial_text: "", busy: vec![busy], typed: None };
+        assert_snapshot!(render_plain(&view, 50, 20), @r"
+        ⠋ exec_command npm install 12 s, Esc stops it
+          │ waiting
+          ⊘ the sandbox refused: connecting to
+            `a.example` is not allowed: no host can be
+            reached (the network is off)
+            to allow it: /allow --host a.example
+          ⊘ the sandbox refused: connecting to
+            `b.example` is not allowed: no host can be
+            reached (the network is off)
+            to allow it: /allow --host b.example
+            and 1 more
         ");
     }
 

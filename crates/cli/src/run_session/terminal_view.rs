@@ -11,7 +11,10 @@ use anstream::{AutoStream, ColorChoice};
 use parking_lot::Mutex;
 use runtime::{CallEvent, CallId, CallObserver, PlanStep, StepStatus, ToolCall, ToolNotice, ToolOutput};
 
-use super::call_lines::{BAD, GOOD, MARK, answer_lines, command_output, format_duration};
+use super::call_lines::{GOOD, MARK, answer_lines, command_output, format_duration};
+use super::diff_lines::turn_diff_lines;
+use super::recap_lines::recap_lines;
+use super::refusal_lines::{LiveRefusals, RemedyForm};
 use super::running_call::RunningCallStatus;
 use super::status_lines::{BusyStatus, StatusLines, StatusView, TypedText};
 use super::turn_totals::TurnTotals;
@@ -21,12 +24,10 @@ use session::approval::ScreenSize;
 use session::call_title::title;
 use terminal::{FAINT, MarkdownStream, NAME, escape_invisible, to_one_line, wrap_words};
 
-/// Maximum lines shown of a diff.
-const MAX_DIFF_LINES: usize = 60;
-/// Maximum lines of an earlier prompt or answer, when a session is resumed.
-const MAX_RECAP_LINES: usize = 8;
 /// Minimum time between redraws of unfinished text.
 const MIN_REDRAW_INTERVAL: Duration = Duration::from_millis(30);
+/// Begins a note beside the work.
+const NOTE_MARK: &str = "· ";
 /// Work is shown in the status lines after this time.
 const SHOW_BUSY_AFTER: Duration = Duration::from_secs(1);
 
@@ -36,8 +37,7 @@ pub(super) struct TerminalView {
     /// Standard error is a terminal that can move the cursor; with `both`, standard output is a terminal too.
     terminal: bool,
     stdout_is_terminal: bool,
-    /// The user can type commands such as `/allow`.
-    takes_commands: bool,
+    remedy_form: RemedyForm,
 }
 
 /// The mutable state of the view.
@@ -65,14 +65,14 @@ struct TerminalViewState {
 }
 
 impl TerminalView {
-    pub(super) fn new(takes_commands: bool) -> Self {
+    pub(super) fn new(remedy_form: RemedyForm) -> Self {
         let moves = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let terminal = std::io::stderr().is_terminal() && moves;
         Self {
             state: Mutex::default(),
             terminal,
             stdout_is_terminal: terminal && std::io::stdout().is_terminal(),
-            takes_commands,
+            remedy_form,
         }
     }
 
@@ -82,9 +82,14 @@ impl TerminalView {
             return;
         }
         let mut busy: Vec<BusyStatus<'_>> =
-            state.running_calls.iter().map(RunningCallStatus::to_busy_status).collect();
+            state.running_calls.iter().map(|run| run.to_busy_status(self.remedy_form)).collect();
         if let Some(since) = state.model_wait_start.filter(|_| busy.is_empty()) {
-            busy.push(BusyStatus { label: "the model", elapsed: since.elapsed(), tail: "" });
+            busy.push(BusyStatus {
+                label: "the model",
+                elapsed: since.elapsed(),
+                tail: "",
+                refusals: LiveRefusals::default(),
+            });
         }
         busy.retain(|busy| busy.elapsed >= SHOW_BUSY_AFTER);
         let (text, cursor, candidates) = &state.typed;
@@ -109,6 +114,20 @@ impl TerminalView {
         self.clear(state);
         terminal::print_stderr(line);
         self.draw(state);
+    }
+
+    /// Prints Toolgate's own faint text, on a terminal wrapped at words.
+    fn print_note(&self, state: &mut TerminalViewState, text: &str) {
+        let text = match (self.terminal, text.strip_prefix(NOTE_MARK)) {
+            (false, _) => text.to_owned(),
+            (true, None) => terminal::wrap_lines(text, screen_size().width),
+            (true, Some(text)) => {
+                let wrapped = terminal::wrap_lines(text, screen_size().width.saturating_sub(2));
+                format!("{NOTE_MARK}{}", wrapped.replace('\n', "\n  "))
+            }
+        };
+        let rows: Vec<String> = text.lines().map(|row| format!("{FAINT}{row}{FAINT:#}")).collect();
+        self.print_line(state, &rows.join("\n"));
     }
 
     /// Erases the status lines, and ends the unfinished text.
@@ -154,7 +173,7 @@ impl TerminalView {
             state.last_output = Some(PrintedOutput { title: title(call), text, file });
         }
         let width = self.terminal.then(|| screen_size().width);
-        let lines = answer_lines(call, output, width, self.takes_commands);
+        let lines = answer_lines(call, output, width, self.remedy_form);
         self.print_line(&mut state, &lines.join("\n"));
     }
 
@@ -177,24 +196,9 @@ impl TerminalView {
     }
 
     fn print_diff(&self, diff: &str) {
-        let mut state = self.state.lock();
-        let lines: Vec<&str> = diff.lines().collect();
-        for line in lines.iter().take(MAX_DIFF_LINES) {
-            let style = match line.as_bytes().first() {
-                Some(b'+') => GOOD,
-                Some(b'-') => BAD,
-                Some(b'@') => MARK,
-                _ => FAINT,
-            };
-            self.print_line(&mut state, &format!("  {style}{}{style:#}", truncate_line(line)));
-        }
-        if lines.len() > MAX_DIFF_LINES {
-            let more = lines.len() - MAX_DIFF_LINES;
-            self.print_line(
-                &mut state,
-                &format!("  {FAINT}… {more} more lines; `toolgate diff` has them all{FAINT:#}"),
-            );
-        }
+        let width = self.terminal.then(|| screen_size().width);
+        let lines = turn_diff_lines(diff, width, self.remedy_form);
+        self.print_line(&mut self.state.lock(), &lines.join("\n"));
     }
 }
 
@@ -202,9 +206,13 @@ impl TerminalViewState {
     /// The user is asked about a call, or has answered.
     fn set_asking_about(&mut self, call: &CallId, is_asking: bool) {
         self.totals.set_asking(is_asking);
-        if let Some(run) = self.running_calls.iter_mut().find(|run| run.id == call.as_str()) {
+        if let Some(run) = self.find_running(call) {
             run.timer.set_asking(is_asking);
         }
+    }
+
+    fn find_running(&mut self, call: &CallId) -> Option<&mut RunningCallStatus> {
+        self.running_calls.iter_mut().find(|run| run.id == call.as_str())
     }
 }
 
@@ -221,29 +229,6 @@ fn write_to_screen(text: &str) {
         let mut out = std::io::stderr().lock();
         let _nobody_reads = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
-}
-
-/// Returns the end of an earlier text, faint.
-fn recap(mark: &str, text: &str) -> String {
-    let rows: Vec<String> = text
-        .trim()
-        .lines()
-        .flat_map(|line| wrap_words(&escape_invisible(line), text_width().saturating_sub(2)))
-        .collect();
-    let hidden = rows.len().saturating_sub(MAX_RECAP_LINES);
-    let mut shown: Vec<String> = rows[hidden..].iter().map(|row| format!("  {row}")).collect();
-    if hidden > 0 {
-        shown.insert(0, format!("  … {hidden} more lines above"));
-    }
-    let text = shown.join("\n");
-    format!("{FAINT}{mark}{}{FAINT:#}", text.strip_prefix(' ').unwrap_or(&text))
-}
-
-/// Renders Markdown without styles.
-fn plain_markdown(text: &str) -> String {
-    let (mut stream, width) = (MarkdownStream::default(), text_width().saturating_sub(2));
-    let rendered = format!("{}{}", stream.push(text, width), stream.finish(width));
-    anstream::adapter::strip_str(&rendered).to_string()
 }
 
 /// Returns the width for the model's text.
@@ -279,22 +264,15 @@ impl SessionView for TerminalView {
             format!("session {} {again}", start.id),
             format!("model {} · {}", to_one_line(start.model), start.rights),
         ];
-        for row in lines.iter().flat_map(|line| wrap_words(line, text_width())) {
-            self.print_line(&mut state, &format!("{FAINT}{row}{FAINT:#}"));
+        self.print_note(&mut state, &lines.join("\n"));
+        if let Some(directory) = start.other_directory.map(to_one_line) {
+            let text =
+                format!("it worked in {directory} before; here it gets the rights of your configuration");
+            self.print_note(&mut state, &text);
         }
-        if let Some(directory) = start.other_directory {
-            self.print_line(
-                &mut state,
-                &format!(
-                    "{FAINT}it worked in {} before; here it gets the rights of your configuration{FAINT:#}",
-                    to_one_line(directory)
-                ),
-            );
-        }
-        if let Some((prompt, said)) = start.last_exchange.filter(|_| self.terminal) {
-            self.print_line(&mut state, &recap("›", prompt));
-            if !said.is_empty() {
-                self.print_line(&mut state, &recap(" ", &plain_markdown(said)));
+        if let Some(last_turn) = start.last_turn.filter(|_| self.terminal) {
+            for text in recap_lines(last_turn, text_width()) {
+                self.print_line(&mut state, &text);
             }
         }
     }
@@ -312,7 +290,7 @@ impl SessionView for TerminalView {
         self.clear(&mut state);
         let context = state.context;
         if let Some(totals) = state.totals.finish(context).filter(|_| self.terminal) {
-            self.print_line(&mut state, &format!("{FAINT}· {totals}{FAINT:#}"));
+            self.print_note(&mut state, &format!("· {totals}"));
         }
         let message = match ended {
             Ok(TurnEnd::Done) => return,
@@ -327,7 +305,7 @@ impl SessionView for TerminalView {
             // The caller reports it as a fault.
             Err(_) => return,
         };
-        self.print_line(&mut state, &format!("{FAINT}{message}{FAINT:#}"));
+        self.print_note(&mut state, &message);
     }
 
     fn tick(&self) {
@@ -385,10 +363,7 @@ impl SessionView for TerminalView {
     fn on_interrupt(&self) {
         let mut state = self.state.lock();
         if state.is_prompting {
-            self.print_line(
-                &mut state,
-                &format!("{FAINT}Ctrl-C again ends the program; so does Ctrl-D{FAINT:#}"),
-            );
+            self.print_note(&mut state, "Ctrl-C again ends the program; so does Ctrl-D");
         }
     }
 
@@ -426,7 +401,7 @@ impl SessionObserver for TerminalView {
                 state.running_calls.push(RunningCallStatus::start(call));
             }
             SessionEvent::ProviderToolRan { kind, .. } => {
-                self.print_line(&mut self.state.lock(), &format!("{FAINT}· {}{FAINT:#}", to_one_line(kind)));
+                self.print_note(&mut self.state.lock(), &format!("· {}", to_one_line(kind)));
             }
             SessionEvent::Answered(call, output) => self.print_answer(call, output),
             SessionEvent::Responded { usage, .. } => {
@@ -436,20 +411,16 @@ impl SessionObserver for TerminalView {
                 self.end_message(&mut state);
             }
             SessionEvent::Retried { why, pause } => {
-                let text =
-                    format!("{FAINT}· {}; again in {}{FAINT:#}", to_one_line(why), format_duration(pause));
-                self.print_line(&mut self.state.lock(), &text);
+                let text = format!("· {}; again in {}", to_one_line(why), format_duration(pause));
+                self.print_note(&mut self.state.lock(), &text);
             }
             SessionEvent::Compacted { bytes } => {
-                let text = format!("{FAINT}· the conversation was shortened by {} kB{FAINT:#}", bytes / 1000);
-                self.print_line(&mut self.state.lock(), &text);
+                let text = format!("· the conversation was shortened by {} kB", bytes / 1000);
+                self.print_note(&mut self.state.lock(), &text);
             }
             SessionEvent::FilesChanged(diff) => self.print_diff(diff),
             SessionEvent::Notice(text) => {
-                self.print_line(
-                    &mut self.state.lock(),
-                    &format!("{FAINT}· {}{FAINT:#}", truncate_line(text)),
-                );
+                self.print_note(&mut self.state.lock(), &format!("· {}", truncate_line(text)));
             }
         }
     }
@@ -459,18 +430,19 @@ impl CallObserver for TerminalView {
     fn on_event(&self, call: &CallId, event: &CallEvent) {
         match event {
             CallEvent::Notice(ToolNotice::Output { text, .. }) => {
-                if let Some(run) =
-                    self.state.lock().running_calls.iter_mut().find(|run| run.id == call.as_str())
-                {
+                if let Some(run) = self.state.lock().find_running(call) {
                     run.append_output(text);
+                }
+            }
+            CallEvent::Notice(ToolNotice::AccessRefused { denial }) => {
+                let mut state = self.state.lock();
+                if let Some(run) = state.find_running(call) {
+                    run.add_denial(denial);
                 }
             }
             CallEvent::Notice(ToolNotice::PlanUpdated { steps, .. }) => self.print_plan(steps),
             CallEvent::Notice(ToolNotice::Warning { text }) => {
-                self.print_line(
-                    &mut self.state.lock(),
-                    &format!("{FAINT}· {}{FAINT:#}", truncate_line(text)),
-                );
+                self.print_note(&mut self.state.lock(), &format!("· {}", truncate_line(text)));
             }
             // The line of an answer is truncated, and the user has to see this text in full.
             CallEvent::Notice(ToolNotice::WeakerSandbox { text, refused: true }) => {

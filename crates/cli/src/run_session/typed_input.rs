@@ -58,7 +58,7 @@ impl<'a> TypedInput<'a> {
 }
 
 fn takes_argument(command: &str) -> bool {
-    matches!(command, "allow" | "model")
+    matches!(command, "allow" | "kill" | "model")
 }
 
 fn is_command_name(name: &str) -> bool {

@@ -246,6 +246,11 @@ mod tests {
     use super::super::codec::LENGTH_PREFIX_BYTES;
     use super::*;
 
+    fn unreachable(step: policy::ConnectStep) -> SandboxRefusal {
+        let (target, reason) = ("a.org:443".to_owned(), "no route".to_owned());
+        SandboxRefusal::Unreachable(policy::UnreachableHost { target, step, reason })
+    }
+
     #[test]
     fn messages_decode_to_what_was_encoded() {
         let launch = LaunchRequest {
@@ -284,6 +289,8 @@ mod tests {
                 SandboxRefusal::Excess(policy::ResourceExcess::Scratch { most: 5 }),
                 SandboxRefusal::Excess(policy::ResourceExcess::Memory),
                 SandboxRefusal::Excess(policy::ResourceExcess::SharedMemory { most: 5 }),
+                unreachable(policy::ConnectStep::Resolve),
+                unreachable(policy::ConnectStep::Connect),
             ]),
             SupervisorReport::LayerNotMounted,
         ] {

@@ -24,7 +24,7 @@ const MAX_HOSTS: u8 = 250;
 /// The backlog of a listener.
 const BACKLOG: i32 = 128;
 /// The maximum size of a message from the relay.
-const MAX_RELAY_MESSAGE_BYTES: usize = 256;
+const MAX_RELAY_MESSAGE_BYTES: usize = 512;
 
 /// The hosts that a run may reach, and has reached.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl EgressHosts {
         self.channel.as_ref().map(AsFd::as_fd)
     }
 
-    /// Returns the refusals of the relay, which resolves the names.
+    /// Returns the refusals and failures of the relay, which resolves the names.
     pub(crate) fn relay_refusals(&mut self) -> Vec<SandboxRefusal> {
         let mut refusals = Vec::new();
         // ends: the relay sends no more messages than it has connections, or is gone

@@ -1,15 +1,16 @@
-//! `SandboxRefusal`: an action that the sandbox refused or ended, its message encoding, and its `Denial`.
+//! `SandboxRefusal`: an action that the sandbox refused, ended or could not do, its message encoding, and its
+//! `Denial`.
 
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use policy::{Confinement, Denial, ResourceExcess};
+use policy::{Confinement, ConnectStep, Denial, ResourceExcess, UnreachableHost};
 
 use super::cell_plan::path_from_bytes;
 use crate::process::codec::{MessageDecoder, MessageEncoder};
 
-/// An action of a command that the sandbox refused, or the resource limit that ended the command.
+/// An action of a command that the sandbox refused or could not do, or the resource limit that ended the command.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SandboxRefusal {
     /// Connecting to this address.
@@ -22,19 +23,29 @@ pub enum SandboxRefusal {
     Write(PathBuf),
     /// Continuing: it exceeded a resource limit.
     Excess(ResourceExcess),
+    /// Reaching this host. It is allowed, so no denial says why the connection is reset.
+    Unreachable(UnreachableHost),
 }
 
 impl SandboxRefusal {
-    /// Converts it to the denial under `confinement`.
-    pub fn to_denial(&self, confinement: &Confinement) -> Denial {
-        match self {
-            Self::Connect(to) => {
-                Denial::MayNotConnect { target: to.to_string(), network: confinement.network }
-            }
-            Self::Name(name) => Denial::MayNotConnect { target: name.clone(), network: confinement.network },
+    /// Converts it to the denial under `confinement`; `None` if it was not the policy that refused it.
+    pub fn to_denial(&self, confinement: &Confinement) -> Option<Denial> {
+        let may_not_connect = |target: String| Denial::MayNotConnect { target, network: confinement.network };
+        Some(match self {
+            Self::Connect(to) => may_not_connect(to.to_string()),
+            Self::Name(name) => may_not_connect(name.clone()),
             Self::Socket(name) => Denial::MayNotReach { name: name.clone() },
             Self::Write(path) => confinement.write_denial(path.clone()),
             Self::Excess(excess) => Denial::Ended { excess: *excess },
+            Self::Unreachable(_) => return None,
+        })
+    }
+
+    /// Returns the host that could not be reached, if that is what happened.
+    pub fn to_unreachable_host(&self) -> Option<UnreachableHost> {
+        match self {
+            Self::Unreachable(host) => Some(host.clone()),
+            Self::Connect(_) | Self::Name(_) | Self::Socket(_) | Self::Write(_) | Self::Excess(_) => None,
         }
     }
 
@@ -68,6 +79,13 @@ impl SandboxRefusal {
                 out.byte(6);
                 out.bytes(&most.to_le_bytes());
             }
+            Self::Unreachable(UnreachableHost { target, step, reason }) => {
+                out.byte(match step {
+                    ConnectStep::Resolve => 7,
+                    ConnectStep::Connect => 8,
+                });
+                out.bytes(format!("{target}\n{reason}").as_bytes());
+            }
         }
     }
 
@@ -83,8 +101,16 @@ impl SandboxRefusal {
             6 => Self::Excess(ResourceExcess::SharedMemory {
                 most: u64::from_le_bytes(bytes.try_into().ok()?),
             }),
+            7 => Self::Unreachable(read_unreachable_host(ConnectStep::Resolve, bytes)?),
+            8 => Self::Unreachable(read_unreachable_host(ConnectStep::Connect, bytes)?),
             3 => Self::Name(String::from_utf8_lossy(bytes).into_owned()),
             _ => return None,
         })
     }
+}
+
+/// Reads a host and the reason on the next line.
+fn read_unreachable_host(step: ConnectStep, bytes: &[u8]) -> Option<UnreachableHost> {
+    let (target, reason) = std::str::from_utf8(bytes).ok()?.split_once('\n')?;
+    Some(UnreachableHost { target: target.to_owned(), step, reason: reason.to_owned() })
 }

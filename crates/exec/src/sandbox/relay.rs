@@ -234,13 +234,11 @@ impl Drop for ConnectionSlot {
 fn forward_connection(inner: TcpStream, (host, port): &(String, u16), channel: &OwnedFd, hosts: &HostRules) {
     match dial::dial(hosts, host, *port) {
         Ok(outer) => forward_bytes::forward_bytes(inner, outer, channel),
-        Err(fault) => {
-            if let dial::DialFault::Refused(refusal) = fault {
-                let mut out = MessageEncoder::new();
-                refusal.write(&mut out);
-                // Sent before the caller sees the failure.
-                let _run_is_over = fd_passing::send(channel, &out.finish(), &[]);
-            }
+        Err(refusal) => {
+            let mut out = MessageEncoder::new();
+            refusal.write(&mut out);
+            // Sent before the caller sees the failure.
+            let _run_is_over = fd_passing::send(channel, &out.finish(), &[]);
             forward_bytes::reset(inner);
         }
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use policy::{Confinement, Denial, Enforcement, EnforcementGap, ReadScope};
+use policy::{Confinement, Denial, Enforcement, EnforcementGap, ReadScope, UnreachableHost};
 
 use super::ProcessSession;
 use crate::process::RunningProcess;
@@ -18,6 +18,8 @@ pub(super) struct SessionConfinement {
     confinement: Option<Arc<Confinement>>,
     read_scope: Option<Arc<ReadScope>>,
     refusals: Vec<SandboxRefusal>,
+    /// The number of refusals that observers know.
+    announced: usize,
     read_only_repositories: Arc<[PathBuf]>,
     layers: Vec<GitLayer>,
     landed: LandedChanges,
@@ -35,6 +37,7 @@ impl SessionConfinement {
             confinement: cell.map(|cell| Arc::clone(&cell.confinement)),
             read_scope: cell.map(|cell| Arc::clone(&cell.read_scope)),
             refusals: Vec::new(),
+            announced: 0,
             read_only_repositories: read_only.unwrap_or_default(),
             layers: std::mem::take(&mut process.layers),
             landed: LandedChanges::default(),
@@ -45,6 +48,12 @@ impl SessionConfinement {
 
     pub(super) fn record_refusal(&mut self, refusals: Vec<SandboxRefusal>) {
         self.refusals.extend(refusals);
+    }
+
+    /// Returns the denials, without the first refusals.
+    fn denials_from(&self, skipped: usize) -> Vec<Denial> {
+        let denial = |refusal: &SandboxRefusal| refusal.to_denial(self.confinement.as_deref()?);
+        self.refusals.iter().skip(skipped).filter_map(denial).collect()
     }
 
     /// Records that a git directory is read-only.
@@ -90,10 +99,20 @@ impl ProcessSession {
 
     /// Returns the denials that the kernel reported.
     pub fn denials(&self) -> Vec<Denial> {
+        self.state.lock().confined.denials_from(0)
+    }
+
+    /// Returns the denials that no call of this method has returned before.
+    pub fn take_new_denials(&self) -> Vec<Denial> {
+        let confined = &mut self.state.lock().confined;
+        let known = std::mem::replace(&mut confined.announced, confined.refusals.len());
+        confined.denials_from(known)
+    }
+
+    /// Returns the allowed hosts that could not be reached.
+    pub fn unreachable_hosts(&self) -> Vec<UnreachableHost> {
         let state = self.state.lock();
-        let SessionConfinement { refusals, confinement, .. } = &state.confined;
-        let denial = |refusal: &SandboxRefusal| Some(refusal.to_denial(confinement.as_deref()?));
-        refusals.iter().filter_map(denial).collect()
+        state.confined.refusals.iter().filter_map(SandboxRefusal::to_unreachable_host).collect()
     }
 
     /// Returns the confinement, if the session is confined.

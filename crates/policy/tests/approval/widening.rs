@@ -1,8 +1,9 @@
 //! Tests the questions after a denial, and the proposed rules.
 
 use toolgate_policy::{
-    ApprovalPolicy, ApprovalQuestion, Confinement, Denial, Escalation, Gate, Grant, Grants, Intent,
-    MAX_WIDENINGS, NetworkPolicy, Permit, ReviewDecision, ReviewOutcome, SandboxPolicy, Verdict,
+    ApprovalPolicy, ApprovalQuestion, Confinement, Denial, Effect, Escalation, Gate, Grant, Grants, Intent,
+    MAX_WIDENINGS, NetworkPolicy, Permit, ProgramInput, ReviewDecision, ReviewOutcome, SandboxPolicy,
+    Verdict,
 };
 
 use super::{gate, script};
@@ -120,6 +121,22 @@ fn approval_policy_decides_who_is_asked_after_a_denial() {
     let gate = gate(ApprovalPolicy::OnRequest, SandboxPolicy::FullAccess);
     let intent = script("ls");
     assert!(gate.widen("t", &intent, &permit(&gate, &intent), &denials, None).is_none());
+}
+
+/// A poll of an ended program has nothing to run again, and input cannot be typed twice.
+#[test]
+fn a_call_that_cannot_run_again_is_not_widened() {
+    let gate = gate(ApprovalPolicy::OnRequest, SandboxPolicy::WorkspaceWrite);
+    let input = ProgramInput { command_line: "python3".to_owned(), text: "1\n".to_owned(), confined: true };
+    for intent in [Intent::nothing(), Intent::from_effects(vec![Effect::SendInput(input)])] {
+        for intent in [intent.clone(), intent.with_escalation(Escalation::Required, None)] {
+            let allowed = permit(&gate, &script("make"));
+            assert!(
+                gate.widen("t", &intent, &allowed, &[may_not_connect("a.org")], None).is_none(),
+                "{intent:?}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -198,7 +198,11 @@ impl CallObserver for EditorUpdates {
                 self.sender.enqueue(&SessionUpdate::Plan { entries: steps.iter().map(entry).collect() });
             }
             CallEvent::Notice(ToolNotice::WeakerSandbox { text, .. }) => self.send_remark(text),
-            CallEvent::Notice(ToolNotice::FileChanged { .. } | ToolNotice::Warning { .. })
+            CallEvent::Notice(
+                ToolNotice::FileChanged { .. }
+                | ToolNotice::Warning { .. }
+                | ToolNotice::AccessRefused { .. },
+            )
             | CallEvent::Attempted { .. }
             | CallEvent::Queued { .. }
             | CallEvent::Started

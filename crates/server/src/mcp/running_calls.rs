@@ -131,6 +131,9 @@ impl CallObserver for RunningCalls {
                 | ToolNotice::Warning { text }
                 | ToolNotice::WeakerSandbox { text, .. },
             ) => format!("{text}\n"),
+            CallEvent::Notice(ToolNotice::AccessRefused { denial }) => {
+                format!("refused by the sandbox: {denial}\n")
+            }
             CallEvent::Notice(ToolNotice::FileChanged { kind, path }) => format!("{kind} {path}\n"),
             CallEvent::Notice(ToolNotice::PlanUpdated { .. })
             | CallEvent::Queued { .. }

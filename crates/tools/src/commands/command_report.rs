@@ -127,6 +127,7 @@ impl CommandReport {
         let refusals = SandboxRefusals {
             reported: session.denials(),
             guessed: None,
+            unreachable_hosts: session.unreachable_hosts(),
             hidden_file: None,
             git_failures: Vec::new(),
         };
@@ -206,6 +207,7 @@ impl CommandReport {
             enforcement: Some(self.session.enforcement()),
             denials: self.refusals.reported.clone(),
             suspected_denial: self.refusals.guessed.clone(),
+            unreachable_hosts: self.refusals.unreachable_hosts.clone(),
             ..OutputFacts::default()
         };
         output.with_structured(self.structured_output(ending))

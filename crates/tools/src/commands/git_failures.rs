@@ -16,6 +16,8 @@ const UNLINK_MESSAGES: [&str; 2] = ["unable to unlink old '", "unable to unlink 
 /// Git's message before a lock file that it could not create.
 const LOCK_MESSAGE: &str = "Unable to create '";
 const READ_ONLY_MESSAGE: &str = "Read-only file system";
+/// Git's message about the destination of a clone.
+const NOT_EMPTY_MESSAGE: &str = "already exists and is not an empty directory";
 
 /// Returns notes about the `output` of a command in `session`.
 pub(super) fn explain_git_failures(session: &ProcessSession, output: &str) -> Vec<String> {
@@ -32,6 +34,13 @@ pub(super) fn explain_git_failures(session: &ProcessSession, output: &str) -> Ve
              {when}). The content is that of before, so do not commit it; have the user run `git checkout -- {first}` outside \
              the sandbox"
         ));
+    }
+    if end.contains(NOT_EMPTY_MESSAGE) {
+        notes.push(
+            "A directory that commands may write to is never empty in the sandbox: it has placeholders such as `.git`. Clone \
+             into a new directory below it"
+                .to_owned(),
+        );
     }
     if let Some(repository) = read_only_repository(&session.read_only_repositories(), end) {
         notes.push(format!(

@@ -256,6 +256,9 @@ pub(crate) async fn wait_for_command(
     // ends: with the wait at the latest
     loop {
         changed.mark_unchanged();
+        for denial in session.take_new_denials() {
+            cx.notify(ToolNotice::AccessRefused { denial });
+        }
         tokio::select! {
             biased;
             () = streamer.send_available(cx) => {}

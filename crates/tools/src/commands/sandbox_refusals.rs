@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use exec::session::ProcessSession;
-use policy::{Confinement, Denial, Enforcement, EnforcementGap, PrivateDirectory, ReadScope};
+use policy::{
+    Confinement, Denial, Enforcement, EnforcementGap, PrivateDirectory, ReadScope, UnreachableHost,
+};
 use tool::ErrorHints;
 
 use super::git_failures::explain_git_failures;
@@ -17,6 +19,8 @@ const SEARCHED_BYTES: usize = 16 << 10;
 pub(crate) struct SandboxRefusals {
     pub(crate) reported: Vec<Denial>,
     pub(crate) guessed: Option<Denial>,
+    /// Allowed hosts that could not be reached.
+    pub(crate) unreachable_hosts: Vec<UnreachableHost>,
     /// A file of the host that was perhaps invisible to the command, and the directory that hides it.
     pub(crate) hidden_file: Option<(PathBuf, PrivateDirectory)>,
     /// Files that git could not change, with advice.
@@ -32,8 +36,9 @@ impl SandboxRefusals {
         let guesses = reported.is_empty() && code.is_some_and(|code| code != 0);
         let bounds = confinement.zip(session.read_scope()).filter(|_| guesses);
         let git_failures = explain_git_failures(session, output);
+        let unreachable_hosts = session.unreachable_hosts();
         let Some((confinement, read_scope)) = bounds else {
-            return Self { reported, guessed: None, hidden_file: None, git_failures };
+            return Self { reported, guessed: None, unreachable_hosts, hidden_file: None, git_failures };
         };
         let guesser = DenialGuesser {
             confinement: &confinement,
@@ -43,7 +48,7 @@ impl SandboxRefusals {
         };
         let guessed = guesser.guess_denial(output);
         let hidden_file = if guessed.is_none() { guesser.guess_hidden_file(output) } else { None };
-        Self { reported, guessed, hidden_file, git_failures }
+        Self { reported, guessed, unreachable_hosts, hidden_file, git_failures }
     }
 
     /// Returns one line per refusal.
@@ -60,6 +65,8 @@ impl SandboxRefusals {
         notes.extend(self.guessed.iter().map(|denial| {
             format!("Perhaps refused by the sandbox (a guess from the output): {}", hints.explain(denial))
         }));
+        let unreachable = self.unreachable_hosts.iter().take(MAX_LISTED_REFUSALS);
+        notes.extend(unreachable.map(|host| format!("Not reached: {host}")));
         notes.extend(self.git_failures.iter().cloned());
         notes.extend(self.hidden_file.iter().map(|(path, private)| {
             format!("Perhaps not seen in the sandbox: `{}`: {}", path.display(), hints.explain(private))

@@ -40,7 +40,7 @@ Next:
 pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, OperationFault> {
     let demo_dir = DemoDirectory::create(args.keep)?;
     let project = demo_dir.path.join("project");
-    terminal::print_stderr(&format!(
+    terminal::print_wrapped_stderr(&format!(
         "{FAINT}A small broken project is in {}.\nThe model is scripted; tools, sandbox, policy and journal are real.{FAINT:#}",
         project.display()
     ));
@@ -61,7 +61,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, OperationFault> {
         confine: ConfinementArgs { require: Some(ConfinementTier::Landlock), ..ConfinementArgs::default() },
         ..WorkspaceArgs::default()
     };
-    let run_args = RunArgs { prompt: Some(PROMPT.to_owned()), json: args.json, place, ..RunArgs::default() };
+    let prompt = Some(PROMPT.to_owned());
+    let run_args = RunArgs { prompt, once: true, json: args.json, place, ..RunArgs::default() };
     let turns =
         ScriptedTurn::parse_script(SCRIPT).map_err(|fault| OperationFault::failed(fault.to_string()))?;
     let model = Arc::new(ScriptedBackend::new(Dialect::Responses, turns));
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, OperationFault> {
     let inputs = RunInputs { dirs, chosen: Some(chosen), terminal, approver, can_go_on: false };
     let code = run_session(&run_args, &inputs)?;
     if !args.json {
-        terminal::print_stderr(NEXT_STEPS);
+        terminal::print_wrapped_stderr(NEXT_STEPS);
     }
     if args.keep {
         terminal::print_hint(&format!("all of it is still in {}", demo_dir.path.display()));
