@@ -101,6 +101,33 @@ fn a_command_of_another_toolgate_is_not_let_in_by_a_server() {
 }
 
 #[test]
+fn without_proc_nothing_runs_and_the_reason_is_said() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let command = r#"{"type": "function_call", "name": "exec_command", "arguments": {"cmd": "true"}}"#;
+    workspace.write_file("script.jsonl", format!("{{\"items\": [{command}]}}\n"));
+    let without_proc = |args: &[&str]| {
+        let script = r#"mount -t tmpfs tmpfs /proc && exec "$@""#;
+        let done = Command::new("unshare")
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", toolgate()])
+            .args(args)
+            .current_dir(workspace.path())
+            .env("HOME", home.path())
+            .output()
+            .unwrap();
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    for (args, status) in [
+        (&["run", "--script", "script.jsonl", "go"][..], 4),
+        (&["sandbox", "--", "true"], 125),
+        (&["call", "exec_command", "--json", r#"{"cmd":"true"}"#], 1),
+    ] {
+        let (code, said) = without_proc(args);
+        assert_eq!(code, Some(status), "{args:?}: {said}");
+        assert!(said.contains("/proc is not mounted"), "{args:?}: {said}");
+    }
+}
+
+#[test]
 fn every_entry_point_reports_gaps_before_the_first_command() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     workspace.write_file(
