@@ -219,6 +219,7 @@ fn the_pod_of_the_manual_is_ready_at_its_own_address() {
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/servers.md")).unwrap();
     let pod = page.split("kind: Pod").nth(1).unwrap().split("```").next().unwrap();
     for part in [
+        "shareProcessNamespace: true",
         "path: /readyz",
         "path: /livez",
         "\"--metrics\", \"0.0.0.0:9469\"",

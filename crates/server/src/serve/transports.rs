@@ -78,6 +78,9 @@ pub(super) async fn serve_socket(server: &Arc<SessionServer>, path: &Path) -> Re
 
 /// Reports a rejected connection to the client and to the server's user. Does not block on either.
 fn report_rejection(stream: &UnixStream, why: peer_check::PeerRejection) {
+    if why == peer_check::PeerRejection::Gone {
+        return;
+    }
     let message = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": REJECTED_ERROR_CODE, "message": format!("rejected: {why}") } });
     let _full = stream.try_write(format!("{message}\n").as_bytes());
     terminal::print_warning(&format!("a connection to the socket was rejected: {why}"));
