@@ -181,7 +181,7 @@ fn metrics_stay_on_this_machine_and_under_its_names() {
     hint: take 127.0.0.1, or --allow-remote NAME for scrapers on other machines
     ");
     let taken = home.run(home.path(), &["serve", "--metrics", &server.address], "");
-    assert!(taken.code == Some(2) && taken.err.contains("cannot serve metrics at"), "{}", taken.err);
+    assert!(taken.code == Some(1) && taken.err.contains("cannot serve metrics at"), "{}", taken.err);
     let allowed = ["serve", "--metrics", "0.0.0.0:0", "--allow-remote", "pod.example"];
     let allowed = home.run(home.path(), &allowed, "");
     assert!(
