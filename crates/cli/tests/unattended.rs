@@ -37,11 +37,14 @@ fn a_run_whose_calls_were_all_refused_says_so() {
         all.err
     );
     let last = all.out.lines().last().unwrap();
-    assert!(last.contains(r#""why":"done""#), "{last}");
+    let last: Value = serde_json::from_str(last).unwrap();
+    assert_eq!((&last["why"], &last["status"]), (&Value::from("done"), &Value::from(4)), "{last}");
+    assert!(last["detail"].as_str().unwrap().starts_with("every call was refused"), "{last}");
     for items in [&[REFUSED, CALL][..], &[CALL], &[r#"{"type": "message", "text": "nothing to do"}"#]] {
         let ran = run_script(&home, &workspace, items);
         assert_eq!(ran.code, Some(0), "{items:?}: {}{}", ran.out, ran.err);
         assert!(!ran.err.contains("every call"), "{}", ran.err);
+        assert!(!ran.out.contains(r#""status""#), "{}", ran.out);
     }
 }
 
