@@ -48,6 +48,17 @@ fn a_run_whose_calls_were_all_refused_says_so() {
     }
 }
 
+#[test]
+fn without_a_terminal_no_command_of_the_prompt_is_named() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let seq =
+        r#"{"items": [{"type": "function_call", "name": "exec_command", "arguments": {"cmd": "seq 20"}}]}"#;
+    workspace.write_file("script.jsonl", seq);
+    let ran = home.run(&workspace.path(), &["run", "--script", "script.jsonl", "go"], "");
+    let said = ran.out + &ran.err;
+    assert!(said.contains("more above") && !said.contains("/output"), "{said}");
+}
+
 /// Starts a run whose script is `line`, and reads its events up to one that contains `text`.
 fn start_until(
     home: &TestHome,
