@@ -1,9 +1,11 @@
 //! The budget of a run: tokens, cost and time, shared by a session and the agents that it starts.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use tool::BYTES_PER_TOKEN;
 use wire::TokenUsage;
 
 /// Tokens to which prices refer.
@@ -46,6 +48,8 @@ pub struct RunBudget {
     cost: Option<CostLimit>,
     time: Option<(Duration, Instant)>,
     used: Mutex<TokenUsage>,
+    /// A part of the usage is an estimate.
+    is_estimated: AtomicBool,
 }
 
 /// The limit that was reached.
@@ -77,7 +81,7 @@ impl RunBudget {
     pub fn new(tokens: Option<u64>, cost: Option<CostLimit>, time: Option<Duration>) -> Self {
         let now = Instant::now();
         let time = time.and_then(|limit| Some((limit, now.checked_add(limit)?)));
-        Self { tokens, cost, time, used: Mutex::default() }
+        Self { tokens, cost, time, used: Mutex::default(), is_estimated: AtomicBool::new(false) }
     }
 
     /// Adds the usage of a request.
@@ -86,6 +90,14 @@ impl RunBudget {
         used.input = used.input.saturating_add(usage.input);
         used.cached = used.cached.saturating_add(usage.cached);
         used.output = used.output.saturating_add(usage.output);
+    }
+
+    /// Adds an estimate for a request whose usage the server did not report, from the bytes that were sent and
+    /// received. Returns true the first time that a limit depends on it.
+    pub(crate) fn add_estimate(&self, sent: usize, received: usize) -> bool {
+        let tokens = |bytes: usize| bytes.div_ceil(BYTES_PER_TOKEN) as u64;
+        self.add(TokenUsage { input: tokens(sent), output: tokens(received), ..TokenUsage::default() });
+        (self.tokens.is_some() || self.cost.is_some()) && !self.is_estimated.swap(true, Relaxed)
     }
 
     /// Returns the first limit that is reached.
@@ -161,6 +173,16 @@ mod tests {
         ] {
             assert_eq!(prices.cost(used), cost, "{used:?}");
         }
+    }
+
+    #[test]
+    fn an_estimate_counts_four_bytes_a_token_and_is_announced_once() {
+        let budget = RunBudget::new(Some(1000), None, None);
+        assert!(budget.add_estimate(3990, 6));
+        assert_eq!(budget.exhausted(), Some(BudgetLimit::Tokens { limit: 1000, used: 1000 }));
+        assert!(!budget.add_estimate(1, 1));
+        // Nothing depends on it without such a limit.
+        assert!(!RunBudget::new(None, None, Some(Duration::ZERO)).add_estimate(1, 1));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use wire::{ModelError, ModelErrorCode, ModelStreamEvent, ResponseEnd};
 
 use crate::response_body::broken_stream;
 use crate::retry::{RetryCounter, random_fraction};
+use crate::round::is_reported;
 use crate::{AgentFault, AgentSession, SessionEvent};
 
 /// Share of the context window at which compaction starts, and the share that it aims for.
@@ -114,7 +115,9 @@ impl AgentSession {
         let dialect = self.setup.model.dialect();
         let mut items = self.history.entries().to_vec();
         items.push(dialect.serialize_item(&dialect.user_message(SUMMARY_PROMPT, &[])));
-        let mut events = self.setup.model.respond(self.request_body(&items, "")).await?;
+        let body = self.request_body(&items, "");
+        let sent = body.len();
+        let mut events = self.setup.model.respond(body).await?;
         let mut decoder = dialect.stream_decoder();
         let mut decoded = Vec::new();
         // ends: with the stream
@@ -122,6 +125,12 @@ impl AgentSession {
             decoded.extend(decoder.push(&event?));
         }
         decoded.extend(decoder.finish());
+        let text = decoder.into_turn().text();
+        let usage = decoded
+            .iter()
+            .rev()
+            .find_map(|heard| if let ModelStreamEvent::Usage(usage) = heard { Some(*usage) } else { None });
+        self.count_usage(usage.filter(is_reported), sent, text.len());
         match decoded
             .into_iter()
             .find_map(|heard| if let ModelStreamEvent::End(end) = heard { Some(end) } else { None })
@@ -132,7 +141,6 @@ impl AgentSession {
             }
             Some(ResponseEnd::Done) | None => {}
         }
-        let text = decoder.into_turn().text();
         if text.trim().is_empty() { Err(broken_stream("the summary is empty")) } else { Ok(text) }
     }
 }

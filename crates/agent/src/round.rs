@@ -12,6 +12,10 @@ use crate::history::HistoryItem;
 use crate::recorder::call_entry;
 use crate::{AgentFault, AgentSession, ModelEventStream, SessionEvent};
 
+/// The notice about a budget that depends on an estimate.
+const ESTIMATE_NOTICE: &str =
+    "the model's server reports no token usage: the budget counts an estimate, 4 bytes a token";
+
 /// Outcome of one response.
 pub(crate) struct RoundOutcome {
     pub(crate) end: ResponseEnd,
@@ -69,12 +73,14 @@ impl AgentSession {
         if !turn.is_empty() {
             self.write_entry(&JournalEntry::Said { wire: dialect, items: vec![turn.to_saved_json()] })?;
         }
-        self.record_usage(round.usage.unwrap_or_default(), bytes, took)?;
+        let usage = round.usage.filter(is_reported);
+        self.count_usage(usage, bytes, turn.to_saved_json().to_string().len());
+        self.record_usage(usage.unwrap_or_default(), bytes, took)?;
         let interrupted = self.finish_calls(&mut round, &stop).await?;
         if !turn.is_empty() {
             self.history.push(HistoryItem::Round { said: turn, answers: round.answers });
         }
-        self.last_usage = round.usage.map(|usage| (usage, self.history.byte_len()));
+        self.last_usage = usage.map(|usage| (usage, self.history.byte_len()));
         Ok(RoundOutcome { end, made_calls, interrupted })
     }
 
@@ -168,13 +174,24 @@ impl AgentSession {
         Ok(())
     }
 
+    /// Adds the usage of a request to the budget, or an estimate if the server reported none.
+    pub(crate) fn count_usage(&self, usage: Option<TokenUsage>, sent: usize, received: usize) {
+        let budget = &self.setup.limits.budget;
+        match usage {
+            Some(usage) => budget.add(usage),
+            None if budget.add_estimate(sent, received) => {
+                self.setup.observer.on_session_event(SessionEvent::Notice(ESTIMATE_NOTICE));
+            }
+            None => {}
+        }
+    }
+
     fn record_usage(
         &self,
         usage: TokenUsage,
         bytes: usize,
         took: std::time::Duration,
     ) -> Result<(), AgentFault> {
-        self.setup.limits.budget.add(usage);
         self.setup.observer.on_session_event(SessionEvent::Responded { usage, took });
         self.write_entry(&JournalEntry::Usage(RequestUsage {
             input_tokens: usage.input,
@@ -191,6 +208,11 @@ impl RoundOutcome {
     fn stopped() -> Self {
         Self { end: ResponseEnd::Done, made_calls: false, interrupted: true }
     }
+}
+
+/// Returns whether a server counted tokens; some report zeros.
+pub(crate) fn is_reported(usage: &TokenUsage) -> bool {
+    usage.input > 0 || usage.output > 0
 }
 
 /// Drains the rest of a finished stream: its connection is reusable only after that.

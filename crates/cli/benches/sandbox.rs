@@ -1,4 +1,5 @@
-//! Benchmarks of the sandbox: its overhead against a bare start, bwrap, srt and Codex; a large host; a real build.
+//! Benchmarks of the sandbox: its overhead against a bare start and bwrap; a large host; a real build. `scripts/compare`
+//! has the whole programs, Codex and srt among them.
 #![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a benchmark runs peers and prints")]
 
 use std::fs;
@@ -93,35 +94,22 @@ fn small(runtime: &Runtime, confined: &Toolgate, unconfined: &Toolgate) {
     println!("| … p99, in medians / the same of bare fork+exec (bar: 3) | {spread:.2} | {bare:.2} | |");
 }
 
-/// Measures one more command in a Toolgate session, and one as a separate program, against peer programs.
+/// Measures one more command in a Toolgate session against bwrap, which is started for each command.
 fn peers(runtime: &Runtime, confined: &Toolgate, place: &Path) {
     let here = place.to_string_lossy().into_owned();
-    let toolgate = env!("CARGO_BIN_EXE_toolgate");
-    let mut ours = || run(Command::new(toolgate).args(["sandbox", "--cwd", &here, "--", "/bin/true"]));
     let has = |program: &str| {
         Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
     };
     let bwrap = std::env::var("BWRAP").unwrap_or_else(|_| "bwrap".to_owned());
     if has(&bwrap) {
         let bind = ["--bind", &here, &here, "--", "/bin/true"];
-        let [call, us, peer] = median_times(
+        let [call, peer] = median_times(
             100,
-            [&mut || call(runtime, confined, "true"), &mut ours, &mut || {
+            [&mut || call(runtime, confined, "true"), &mut || {
                 run(Command::new(&bwrap).args(BWRAP).args(bind));
             }],
         );
         print_row("confined `true` through `dispatch` / `bwrap` with the same mounts", call, peer);
-        print_row("`toolgate sandbox -- true`, a program of its own / the same", us, peer);
-    }
-    for (variable, name, arguments) in
-        [("CODEX", "codex sandbox --", &["sandbox", "--", "/bin/true"][..]), ("SRT", "srt", &["/bin/true"])]
-    {
-        let Ok(peer) = std::env::var(variable) else { continue };
-        let mut theirs = || run(Command::new(&peer).current_dir(place).args(arguments));
-        let [call, us, peer] =
-            median_times(30, [&mut || call(runtime, confined, "true"), &mut ours, &mut theirs]);
-        print_row(&format!("confined `true` through `dispatch` / `{name} true`"), call, peer);
-        print_row("`toolgate sandbox -- true`, a program of its own / the same", us, peer);
     }
 }
 

@@ -21,9 +21,10 @@ pub(crate) const FAILED: u8 = 1;
 /// Prints the error and its hint, and returns the exit status.
 pub(crate) fn report_fault(fault: &OperationFault) -> ExitCode {
     let status = match fault.kind() {
-        FaultKind::Usage | FaultKind::Busy => USAGE,
+        FaultKind::Usage => USAGE,
         FaultKind::Unconfined => UNCONFINED,
-        FaultKind::Failed => FAILED,
+        // A service manager starts the server again when the other one is gone.
+        FaultKind::Busy | FaultKind::Failed => FAILED,
         FaultKind::ReaderGone => return ExitCode::SUCCESS,
     };
     terminal::print_error(fault.message());

@@ -181,7 +181,7 @@ fn metrics_stay_on_this_machine_and_under_its_names() {
     hint: take 127.0.0.1, or --allow-remote NAME for scrapers on other machines
     ");
     let taken = home.run(home.path(), &["serve", "--metrics", &server.address], "");
-    assert!(taken.code == Some(2) && taken.err.contains("cannot serve metrics at"), "{}", taken.err);
+    assert!(taken.code == Some(1) && taken.err.contains("cannot serve metrics at"), "{}", taken.err);
     let allowed = ["serve", "--metrics", "0.0.0.0:0", "--allow-remote", "pod.example"];
     let allowed = home.run(home.path(), &allowed, "");
     assert!(
@@ -219,6 +219,7 @@ fn the_pod_of_the_manual_is_ready_at_its_own_address() {
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/servers.md")).unwrap();
     let pod = page.split("kind: Pod").nth(1).unwrap().split("```").next().unwrap();
     for part in [
+        "shareProcessNamespace: true",
         "path: /readyz",
         "path: /livez",
         "\"--metrics\", \"0.0.0.0:9469\"",

@@ -31,11 +31,18 @@ struct WarningServer(Child);
 
 impl WarningServer {
     fn start(home: &TestHome, cwd: &Path, socket: &Path) -> (Self, String) {
-        let mut child = Command::new(toolgate())
+        Self::start_by(&[toolgate()], home, cwd, socket)
+    }
+
+    /// Starts the server by a command line before its arguments.
+    fn start_by(argv: &[&str], home: &TestHome, cwd: &Path, socket: &Path) -> (Self, String) {
+        let mut child = Command::new(argv[0])
+            .args(&argv[1..])
             .args(["serve", "--socket", socket.to_str().unwrap()])
             .current_dir(cwd)
             .env_clear()
             .env("HOME", home.path())
+            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -98,6 +105,96 @@ fn a_command_of_another_toolgate_is_not_let_in_by_a_server() {
     }
     let out = confined(&["--mode", "danger-full-access"]);
     assert!(out.contains("a tool of Toolgate has started it"), "{out}");
+}
+
+#[test]
+fn a_container_of_the_same_pod_is_let_in_if_its_processes_can_be_seen() {
+    if !rustix::process::geteuid().is_root() {
+        testkit::not_run("a peer in another PID namespace", "only root makes one without a user namespace");
+        return;
+    }
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let socket = workspace.path().join("t.sock");
+    // A rejected client cannot send, and still reads why.
+    let sends = "    try: s.sendall(b'{}\\n')\n    except BrokenPipeError: pass\n    print(\"CONN";
+    workspace.write_file("client.py", CLIENT.replace("    print(\"CONN", sends));
+    let (_server, _) = WarningServer::start(&home, &workspace.path(), &socket);
+    let in_container = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", toolgate()];
+    let other = TestHome::new();
+    let apart = workspace.path().join("apart.sock");
+    let (_apart, _) = WarningServer::start_by(&in_container, &other, &workspace.path(), &apart);
+    let client = |socket: &Path, namespaces: &[&str]| {
+        let done = Command::new("unshare")
+            .args(namespaces)
+            .args(["python3", "client.py", socket.to_str().unwrap()])
+            .current_dir(workspace.path())
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr)
+    };
+    // Another container has a file system of its own, and without `shareProcessNamespace` its own processes.
+    let shared = client(&socket, &["--mount"]);
+    assert!(shared.contains("CONNECTED") && !shared.contains("rejected"), "{shared}");
+    let apart = client(&apart, &["--mount", "--pid", "--fork", "--mount-proc"]);
+    assert!(apart.contains("its process cannot be seen from here"), "{apart}");
+    let confined = client(&socket, &["--user", "--map-root-user"]);
+    assert!(confined.contains("it is in another user namespace"), "{confined}");
+}
+
+#[test]
+fn a_client_that_leaves_at_once_is_not_reported() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let (socket, log) = (workspace.path().join("t.sock"), home.path().join("log"));
+    let mut server = Command::new(toolgate())
+        .args(["serve", "--socket", socket.to_str().unwrap()])
+        .current_dir(home.path())
+        .env_clear()
+        .env("HOME", home.path())
+        .stdin(Stdio::null())
+        .stderr(std::fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let leaves = "import os, socket, sys\ns = socket.socket(socket.AF_UNIX)\nwhile True:\n  try:\n    s.connect(sys.argv[1])\n    os._exit(0)\n  except OSError: pass\n";
+    for _ in 0..20 {
+        let left = Command::new("python3").args(["-c", leaves, socket.to_str().unwrap()]).status();
+        assert!(left.unwrap().success());
+    }
+    // The connections before this one have been judged when it is answered.
+    let mut last = UnixStream::connect(&socket).unwrap();
+    last.set_read_timeout(Some(PATIENCE)).unwrap();
+    last.write_all(b"{}\n").unwrap();
+    BufReader::new(last).read_line(&mut String::new()).unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let said = std::fs::read_to_string(log).unwrap();
+    assert!(said.contains("serving at") && !said.contains("rejected"), "{said}");
+}
+
+#[test]
+fn without_proc_nothing_runs_and_the_reason_is_said() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let command = r#"{"type": "function_call", "name": "exec_command", "arguments": {"cmd": "true"}}"#;
+    workspace.write_file("script.jsonl", format!("{{\"items\": [{command}]}}\n"));
+    let without_proc = |args: &[&str]| {
+        let script = r#"mount -t tmpfs tmpfs /proc && exec "$@""#;
+        let done = Command::new("unshare")
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", toolgate()])
+            .args(args)
+            .current_dir(workspace.path())
+            .env("HOME", home.path())
+            .output()
+            .unwrap();
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    for (args, status) in [
+        (&["run", "--script", "script.jsonl", "go"][..], 4),
+        (&["sandbox", "--", "true"], 125),
+        (&["call", "exec_command", "--json", r#"{"cmd":"true"}"#], 1),
+    ] {
+        let (code, said) = without_proc(args);
+        assert_eq!(code, Some(status), "{args:?}: {said}");
+        assert!(said.contains("/proc is not mounted"), "{args:?}: {said}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@
 mod support;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
@@ -37,12 +37,26 @@ fn a_run_whose_calls_were_all_refused_says_so() {
         all.err
     );
     let last = all.out.lines().last().unwrap();
-    assert!(last.contains(r#""why":"done""#), "{last}");
+    let last: Value = serde_json::from_str(last).unwrap();
+    assert_eq!((&last["why"], &last["status"]), (&Value::from("done"), &Value::from(4)), "{last}");
+    assert!(last["detail"].as_str().unwrap().starts_with("every call was refused"), "{last}");
     for items in [&[REFUSED, CALL][..], &[CALL], &[r#"{"type": "message", "text": "nothing to do"}"#]] {
         let ran = run_script(&home, &workspace, items);
         assert_eq!(ran.code, Some(0), "{items:?}: {}{}", ran.out, ran.err);
         assert!(!ran.err.contains("every call"), "{}", ran.err);
+        assert!(!ran.out.contains(r#""status""#), "{}", ran.out);
     }
+}
+
+#[test]
+fn without_a_terminal_no_command_of_the_prompt_is_named() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let seq =
+        r#"{"items": [{"type": "function_call", "name": "exec_command", "arguments": {"cmd": "seq 20"}}]}"#;
+    workspace.write_file("script.jsonl", seq);
+    let ran = home.run(&workspace.path(), &["run", "--script", "script.jsonl", "go"], "");
+    let said = ran.out + &ran.err;
+    assert!(said.contains("more above") && !said.contains("/output"), "{said}");
 }
 
 /// Starts a run whose script is `line`, and reads its events up to one that contains `text`.
@@ -313,6 +327,43 @@ fn a_wrong_limit_is_one_clear_sentence() {
         assert!(lines[0].ends_with(&format!(": expected {expected}")), "{}", ran.err);
         assert_eq!(lines[1..], ["", "For more information, try '--help'."], "{}", ran.err);
     }
+}
+
+/// Serves chat completions that call a tool for ever and report no usage. Returns the address.
+fn serve_without_usage() -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let call = r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"ID","type":"function","function":{"name":"list_dir","arguments":"{\"path\":\".\"}"}}]},"finish_reason":"tool_calls"}]}"#;
+    std::thread::spawn(move || {
+        for (number, stream) in listener.incoming().enumerate() {
+            let mut stream = stream.unwrap();
+            let (mut reader, mut length, mut line) =
+                (BufReader::new(stream.try_clone().unwrap()), 0, String::new());
+            while reader.read_line(&mut line).unwrap() > 2 {
+                if let Some(bytes) = line.to_lowercase().strip_prefix("content-length:") {
+                    length = bytes.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            std::io::copy(&mut reader.take(length), &mut std::io::sink()).unwrap();
+            let event = call.replace("ID", &format!("c{number}"));
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+            write!(stream, "{head}data: {event}\n\ndata: [DONE]\n\n").unwrap();
+        }
+    });
+    address
+}
+
+#[test]
+fn a_budget_of_tokens_holds_for_a_server_that_reports_none() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let url = format!("http://{}/v1", serve_without_usage());
+    let model = ["--model", "m", "--wire", "chat", "--base-url", &url];
+    let limits = ["--max-tokens", "5000", "--max-turns", "20"];
+    let ran = home.run(&workspace.path(), &[&["run", "--json"][..], &model, &limits, &["go"]].concat(), "");
+    assert_eq!(ran.code, Some(3), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("the budget of 5000 tokens is used up"), "{}", ran.out);
+    assert_eq!(ran.out.matches("the budget counts an estimate, 4 bytes a token").count(), 1, "{}", ran.out);
 }
 
 #[test]

@@ -89,7 +89,20 @@ pub fn usage_json(usage: ProcessUsage) -> Value {
     })
 }
 
-/// Returns a time in milliseconds.
+/// Returns a time in milliseconds, to the microsecond.
 pub fn millis_json(time: Duration) -> Value {
-    json!(time.as_secs_f64() * 1000.0)
+    json!((time.as_secs_f64() * 1e6).round() / 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_no_noise() {
+        for (nanos, expected) in [(2_248_352, "2.248"), (90_354, "0.09"), (901, "0.001"), (0, "0.0")] {
+            assert_eq!(millis_json(Duration::from_nanos(nanos)).to_string(), expected);
+        }
+        assert_eq!(millis_json(Duration::from_secs(3600)).to_string(), "3600000.0");
+    }
 }

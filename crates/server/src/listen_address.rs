@@ -1,5 +1,6 @@
 //! Parses the address at which a server listens, and refuses addresses that other machines may reach.
 
+use std::io;
 use std::net::SocketAddr;
 
 use runtime::{HostLocality, LOCALHOST};
@@ -29,6 +30,16 @@ pub(crate) fn require_loopback(address: SocketAddr) -> Result<(), OperationFault
         | HostLocality::Elsewhere => Err(OperationFault::usage(format!(
             "`{address}` can be reached from other machines, and nothing encrypts what is said"
         ))),
+    }
+}
+
+/// Returns the fault of a server that cannot listen, for example `at 127.0.0.1:80`. An address in use is no fault of
+/// the command line.
+pub(crate) fn bind_fault(place: &str, error: &io::Error) -> OperationFault {
+    let message = format!("cannot serve {place}: {error}");
+    match error.kind() {
+        io::ErrorKind::AddrInUse => OperationFault::busy(message),
+        _ => OperationFault::usage(message),
     }
 }
 

@@ -7,6 +7,8 @@ use tokio::net::UnixStream;
 
 /// Ancestors to look at; deeper nesting does not occur in practice.
 const MAX_ANCESTORS: usize = 256;
+/// Further attempts to see all ancestors: the child of a parent that ends meanwhile gets another parent.
+const ANCESTOR_RETRIES: usize = 3;
 /// Names of the processes that supervise what tools start.
 const SUPERVISOR_NAMES: [&str; 2] = ["toolgate-super", "toolgate-cell"];
 
@@ -18,11 +20,21 @@ pub(crate) enum PeerRejection {
     #[error("it runs as another user")]
     OtherUser,
     #[error(
+        "its process cannot be seen from here, because it is in another PID namespace, as another container is; in a pod, \
+         `shareProcessNamespace: true` shares one"
+    )]
+    Invisible,
+    #[error(
         "it is in another user namespace, as a container or a sandbox is; only programs in the server's own namespace are accepted"
     )]
     OtherNamespace,
+    #[error("a process above it cannot be seen, which may be a tool of Toolgate")]
+    HiddenAncestor,
     #[error("a tool of Toolgate has started it; only the user's own programs are accepted")]
     Tool,
+    /// The peer has left: there is nobody to tell.
+    #[error("it has ended")]
+    Gone,
 }
 
 /// Decides whether the connected process may use the socket. A command must not approve its own calls, nor start what
@@ -34,24 +46,44 @@ pub(crate) fn admit_peer(stream: &UnixStream) -> Result<(), PeerRejection> {
     }
     // A process in a PID namespace that is invisible from here has no PID.
     let process = peer.pid().map(i32::unsigned_abs).filter(|&process| process > 0);
-    let process = process.ok_or(PeerRejection::OtherNamespace)?;
+    let process = process.ok_or(PeerRejection::Invisible)?;
     let own = user_namespace("self").ok_or(PeerRejection::Unknown)?;
+    let mut judged = judge_process(process, own);
+    for _ in 0..ANCESTOR_RETRIES {
+        if judged == Err(PeerRejection::HiddenAncestor) {
+            judged = judge_process(process, own);
+        }
+    }
+    // What was read about a process that ends meanwhile says nothing.
+    judged.map_err(|why| if is_running(process) { why } else { PeerRejection::Gone })
+}
+
+/// Decides about a process by its user namespace and its ancestors.
+fn judge_process(process: u32, own: (u64, u64)) -> Result<(), PeerRejection> {
     // A process whose namespace cannot be read may be in any.
     if user_namespace(&process.to_string()) != Some(own) {
         return Err(PeerRejection::OtherNamespace);
     }
     let ours = std::process::id();
-    let above = ancestors(process).ok_or(PeerRejection::Unknown)?;
-    // A server that was started by a tool belongs to that tool: shared ancestors do not count.
-    let common: BTreeSet<u32> = ancestors(ours).unwrap_or_default().into_iter().collect();
-    let is_supervisor = |process: &u32| {
-        !common.contains(process)
-            && process_name(*process).is_none_or(|name| SUPERVISOR_NAMES.contains(&name.as_str()))
-    };
-    if above.contains(&ours) || above.iter().any(is_supervisor) {
+    let above = ancestors(process).ok_or(PeerRejection::HiddenAncestor)?;
+    if above.contains(&ours) {
         return Err(PeerRejection::Tool);
     }
+    // A server that was started by a tool belongs to that tool: shared ancestors do not count.
+    let common: BTreeSet<u32> = ancestors(ours).unwrap_or_default().into_iter().collect();
+    for ancestor in above.into_iter().filter(|ancestor| !common.contains(ancestor)) {
+        let name = process_name(ancestor).ok_or(PeerRejection::HiddenAncestor)?;
+        if SUPERVISOR_NAMES.contains(&name.as_str()) {
+            return Err(PeerRejection::Tool);
+        }
+    }
     Ok(())
+}
+
+/// Returns whether a process exists and has not ended.
+fn is_running(process: u32) -> bool {
+    let state = stat_fields(process).and_then(|fields| fields.chars().next());
+    state.is_some_and(|state| !['Z', 'X'].contains(&state))
 }
 
 fn user_namespace(process: &str) -> Option<(u64, u64)> {
@@ -73,10 +105,14 @@ fn ancestors(process: u32) -> Option<Vec<u32>> {
 
 /// Returns the parent of a process; `None` if it cannot be determined.
 fn parent_pid(process: u32) -> Option<u32> {
+    stat_fields(process)?.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Returns the fields of `/proc/PID/stat` from the state on.
+fn stat_fields(process: u32) -> Option<String> {
     // The program name is in parentheses and may contain any character.
     let stat = read_proc_file(process, "stat")?;
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(1)?.parse().ok()
+    stat.rsplit_once(')').map(|(_, fields)| fields.trim_start().to_owned())
 }
 
 fn process_name(process: u32) -> Option<String> {
@@ -110,6 +146,23 @@ mod tests {
     async fn own_descendants_are_rejected() {
         let (own, _other) = UnixStream::pair().unwrap();
         assert_eq!(admit_peer(&own), Err(PeerRejection::Tool));
+    }
+
+    #[test]
+    fn a_process_that_has_ended_is_not_running() {
+        #[expect(clippy::disallowed_methods, reason = "a test starts a process")]
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let process = child.id();
+        assert!(is_running(std::process::id()));
+        // A zombie at the latest after `wait` has seen the end.
+        rustix::process::waitid(
+            rustix::process::WaitId::Pid(rustix::process::Pid::from_child(&child)),
+            rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT,
+        )
+        .unwrap();
+        assert!(!is_running(process));
+        child.wait().unwrap();
+        assert!(!is_running(process));
     }
 
     #[test]

@@ -218,6 +218,7 @@ fn spawn_hint(fault: &SpawnFault) -> Option<String> {
         SpawnFault::TooMuch | SpawnFault::GitUnread { .. } => {
             Some("`--require landlock` accepts it".to_owned())
         }
+        SpawnFault::NoProc => Some("`mount -t proc proc /proc` mounts it".to_owned()),
         SpawnFault::NoConstructor | SpawnFault::Refused { .. } | SpawnFault::System(_) => None,
     }
 }

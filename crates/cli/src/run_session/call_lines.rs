@@ -85,7 +85,7 @@ pub(super) fn answer_lines(
     let (style, mark) = state.mark();
     let mut lines = vec![format!("{style}{mark}{style:#} {title}{facts}")];
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(BAR_WIDTH + 1));
-    lines.extend(quoted_text(state, output, room));
+    lines.extend(quoted_text(state, output, room, form == RemedyForm::AllowCommand));
     if let Some(diff) = &output.facts.diff {
         lines.extend(call_diff_lines(diff, room).into_iter().map(|row| format!("  {FAINT}│{FAINT:#} {row}")));
     }
@@ -127,7 +127,7 @@ fn call_facts(state: CallState, output: &ToolOutput) -> Vec<String> {
 }
 
 /// Returns the end of a command's output, or the message of a failed call, behind a bar.
-fn quoted_text(state: CallState, output: &ToolOutput, room: usize) -> Vec<String> {
+fn quoted_text(state: CallState, output: &ToolOutput, room: usize, takes_commands: bool) -> Vec<String> {
     let text = output.joined_text();
     let (shown, most) = match command_output(output) {
         Some(written) => (written, MAX_OUTPUT_LINES),
@@ -144,7 +144,8 @@ fn quoted_text(state: CallState, output: &ToolOutput, room: usize) -> Vec<String
             Some(omitted) => hidden - 1 + omitted.lines,
             None => hidden,
         };
-        quoted.push(format!("  {FAINT}│ … {above} more above; /output shows all{FAINT:#}"));
+        let remedy = if takes_commands { "; /output shows all" } else { "" };
+        quoted.push(format!("  {FAINT}│ … {above} more above{remedy}{FAINT:#}"));
     }
     let is_command = command_output(output).is_some();
     // The end of an output says most, the beginning of a message.

@@ -27,7 +27,7 @@ use session::UnfinishedTurn;
 /// The exit status after the maximum number of requests, or at the end of the budget.
 const OUT_OF_BUDGET_STATUS: u8 = 3;
 /// The exit status if the model is done and every call was refused, or no command could be confined.
-const ALL_REFUSED_STATUS: u8 = 4;
+pub(super) const ALL_REFUSED_STATUS: u8 = 4;
 /// Interval of the view's ticks.
 const TICK_INTERVAL: Duration = Duration::from_millis(100);
 

@@ -7,6 +7,11 @@ const AT_PHDR: usize = 3;
 /// The size of a word in the auxiliary vector.
 const WORD: usize = size_of::<usize>();
 
+/// Returns whether `/proc` is mounted and shows this process.
+pub(super) fn is_proc_mounted() -> bool {
+    rustix::fs::lstat("/proc/self/exe").is_ok()
+}
+
 /// Returns the words of the command line.
 #[expect(clippy::disallowed_methods, reason = "a file of the kernel, and no tool is running")]
 pub(super) fn command_line() -> Option<Vec<Vec<u8>>> {

@@ -20,6 +20,9 @@ pub enum SpawnFault {
          executes again to start processes"
     )]
     NoConstructor,
+    /// `/proc` is not mounted.
+    #[error("no process can be started: /proc is not mounted")]
+    NoProc,
     /// The program could not be run.
     #[error("{}", describe_refusal(*step, program, directory, errno))]
     Refused {

@@ -21,7 +21,7 @@ use super::messages::{LaunchRequest, LaunchStep, MAX_ORDER_BYTES, SupervisorOrde
 use super::pty::PtySize;
 use super::running_process::{ControlSocket, ProcessPipes, RunningProcess};
 use super::spawn_fault::SpawnFault;
-use super::{fd_passing, spawner_entry};
+use super::{fd_passing, program_image, spawner_entry};
 use crate::fs::FileHandle;
 use crate::sandbox::Scratch;
 use crate::sandbox::mounted_layers::LayerRequest;
@@ -307,6 +307,9 @@ impl SpawnerLink {
     }
 
     fn open() -> Result<Self, SpawnFault> {
+        if !program_image::is_proc_mounted() {
+            return Err(SpawnFault::NoProc);
+        }
         let open_files = spawner_entry::initial_file_limit().ok_or(SpawnFault::NoConstructor)?;
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -316,11 +319,7 @@ impl SpawnerLink {
         command.arg0(spawner_entry::SPAWNER_NAME).env_clear().current_dir("/");
         command.args(open_files.map(|limit| limit.to_string()));
         command.stdin(OwnedFd::from(theirs)).stdout(std::process::Stdio::null());
-        let process =
-            command.stderr(std::process::Stdio::null()).spawn().map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => io::Error::new(error.kind(), "/proc is not mounted"),
-                _ => error,
-            })?;
+        let process = command.stderr(std::process::Stdio::null()).spawn()?;
         Ok(Self { socket: ours, process: Some(process) })
     }
 }

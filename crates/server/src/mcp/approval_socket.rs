@@ -68,6 +68,7 @@ impl ApprovalSocket {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => match peer_check::admit_peer(&stream) {
                         Ok(()) => ungreeted.await_greeting(stream),
+                        Err(peer_check::PeerRejection::Gone) => {}
                         Err(why) => tracing::warn!(%why, "a connection to the approval socket was rejected"),
                     },
                     Err(error) => {

@@ -97,7 +97,7 @@ fn bind_endpoint(settings: &McpSettings, address: SocketAddr) -> Result<HttpEndp
         listen_address::require_loopback(address).map_err(|fault| fault.with_hint(hint))?;
     }
     let listener = TcpListener::bind(address)
-        .map_err(|error| OperationFault::usage(format!("cannot serve at `{address}`: {error}")))?;
+        .map_err(|error| listen_address::bind_fault(&format!("at `{address}`"), &error))?;
     let address = listener.local_addr()?;
     let (entry, location) = access_token::load_entry(settings.token_env.as_deref(), &UserDirs::from_env()?)?;
     terminal::print_stderr(&format!("serving at http://{address}{PATH}"));

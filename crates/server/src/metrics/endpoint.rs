@@ -81,9 +81,8 @@ impl MetricsEndpoint {
                 fault.with_hint("take 127.0.0.1, or --allow-remote NAME for scrapers on other machines")
             })?;
         }
-        let wrong = |error: std::io::Error| {
-            OperationFault::usage(format!("cannot serve metrics at {address}: {error}"))
-        };
+        let wrong =
+            |error: std::io::Error| listen_address::bind_fault(&format!("metrics at {address}"), &error);
         let listener = TcpListener::bind(address).map_err(wrong)?;
         listener.set_nonblocking(true).map_err(wrong)?;
         let listener = tokio::net::TcpListener::from_std(listener).map_err(wrong)?;

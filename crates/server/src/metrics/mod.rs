@@ -98,7 +98,7 @@ impl ServerMetrics {
             ("toolgate_approvals_asked_total", "Approval questions.", counts.approvals_asked),
             (
                 "toolgate_sandbox_refusals_total",
-                "Accesses that the policy or the sandbox refused.",
+                "Refusals: by the policy, rules, hooks and the sandbox, and questions that nobody could be asked.",
                 counts.sandbox_refusals,
             ),
             ("toolgate_model_requests_total", "Requests that a model answered.", counts.model_requests),

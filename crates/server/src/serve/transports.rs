@@ -78,6 +78,9 @@ pub(super) async fn serve_socket(server: &Arc<SessionServer>, path: &Path) -> Re
 
 /// Reports a rejected connection to the client and to the server's user. Does not block on either.
 fn report_rejection(stream: &UnixStream, why: peer_check::PeerRejection) {
+    if why == peer_check::PeerRejection::Gone {
+        return;
+    }
     let message = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": REJECTED_ERROR_CODE, "message": format!("rejected: {why}") } });
     let _full = stream.try_write(format!("{message}\n").as_bytes());
     terminal::print_warning(&format!("a connection to the socket was rejected: {why}"));
@@ -107,13 +110,12 @@ struct ServerSocket {
 
 impl ServerSocket {
     fn bind(path: &Path) -> Result<Self, OperationFault> {
-        let wrong = |error: io::Error| {
-            OperationFault::usage(format!("cannot serve at `{}`: {error}", path.display()))
-        };
+        let wrong =
+            |error: io::Error| listen_address::bind_fault(&format!("at `{}`", path.display()), &error);
         if private_dirs::is_own_socket(path) {
             // The previous server may have died, or may still run.
             if std::os::unix::net::UnixStream::connect(path).is_ok() {
-                return Err(OperationFault::usage(format!(
+                return Err(OperationFault::busy(format!(
                     "another server has the socket `{}`",
                     path.display()
                 )));
@@ -157,7 +159,7 @@ pub(super) async fn serve_websocket(
     listen_address::require_loopback(address).map_err(|fault| fault.with_hint("take 127.0.0.1"))?;
     let listener = TcpListener::bind(address)
         .await
-        .map_err(|error| OperationFault::usage(format!("cannot serve at `{address}`: {error}")))?;
+        .map_err(|error| listen_address::bind_fault(&format!("at `{address}`"), &error))?;
     let (entry, location) = access_token::load_entry(variable, &UserDirs::from_env()?)?;
     terminal::print_stderr(&format!("serving at ws://{}", listener.local_addr()?));
     terminal::print_stderr(&format!("the token is {}", terminal::escape_invisible(&location.description)));

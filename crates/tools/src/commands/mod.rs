@@ -132,7 +132,7 @@ impl CommandRunner {
         let found = self.sessions.spawner().find_cell(permit).await;
         let text = match &found {
             Ok(allowed) => allowed.enforcement().warning().map(|warning| cx.hints().explain(&warning)),
-            Err(fault @ SpawnFault::Unconfined { .. }) => {
+            Err(fault @ (SpawnFault::Unconfined { .. } | SpawnFault::NoProc)) => {
                 Some(cx.hints().explain_in_lines(COMMANDS_REFUSED, fault))
             }
             Err(_) => None,
