@@ -436,3 +436,36 @@ fn nothing_changes_without_a_yes_or_in_a_file_that_is_not_understood() {
     hint: remove the settings of `toolgate` from it by hand
     ");
 }
+
+#[test]
+fn settings_that_claude_code_would_not_load_are_refused() {
+    let world = SetupFixture::new();
+    let settings = world.project.path().join(".claude/settings.local.json");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    fs::write(&settings, "{\n  // mine\n  \"model\": \"opus\"\n}\n").unwrap();
+    let before = world.files();
+    let ran = world.run(&["claude", "--yes"]);
+    assert_eq!((ran.code, world.files()), (Some(1), before));
+    assert_snapshot!(ran.err.replace(&world.project.path().display().to_string(), "PROJECT"), @"error: PROJECT/.claude/settings.local.json: its agent does not load it, because it is not plain JSON at line 2 column 3 (a comment, a trailing comma …); nothing was changed");
+    // Cursor and others read comments.
+    let servers = world.project.path().join(".cursor/mcp.json");
+    fs::create_dir_all(servers.parent().unwrap()).unwrap();
+    fs::write(&servers, "{\n  // mine\n}\n").unwrap();
+    world.set_up(&["cursor", "--yes"]);
+}
+
+#[test]
+fn undo_removes_the_directories_that_the_setup_made() {
+    let world = SetupFixture::new();
+    let mine = world.project.path().join(".vscode");
+    fs::create_dir(&mine).unwrap();
+    for agent in AGENTS {
+        world.set_up(&[agent, "--yes"]);
+        world.set_up(&[agent, "--undo", "--yes"]);
+    }
+    let names = |root: &Path| -> Vec<_> {
+        fs::read_dir(root).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    assert_eq!(names(world.project.path()), [".vscode"], "the user's own stays");
+    assert_eq!(names(world.home.path()), [".local"]);
+}

@@ -17,6 +17,8 @@ pub(super) enum SettingsFormat {
     Toml,
     /// JSON, with comments.
     Json,
+    /// JSON that its reader refuses if it has a comment.
+    StrictJson,
     /// YAML in block style, of which two levels are edited.
     Yaml,
 }
@@ -46,6 +48,10 @@ pub(super) fn apply_settings(
     match format {
         SettingsFormat::Toml => apply_toml(text, settings),
         SettingsFormat::Json => apply_json(text, settings),
+        SettingsFormat::StrictJson => {
+            check_strict_json(text)?;
+            apply_json(text, settings)
+        }
         SettingsFormat::Yaml => super::edit_yaml::apply_yaml(text, settings),
     }
 }
@@ -78,7 +84,7 @@ pub(super) fn take_back_settings(
             }
             Ok((document.to_string(), plan.changed))
         }
-        SettingsFormat::Json => {
+        SettingsFormat::Json | SettingsFormat::StrictJson => {
             let plan = plan(&|text| {
                 let top = parse_json(text)?.1;
                 top.to_serde_value().ok_or_else(|| "it has no JSON values".to_owned())
@@ -93,6 +99,21 @@ pub(super) fn take_back_settings(
             Ok((merged, Vec::new()))
         }
     }
+}
+
+/// Refuses what only a lenient reader accepts: the settings would have no effect.
+fn check_strict_json(text: &str) -> Result<(), String> {
+    let text = text.trim_start_matches('\u{feff}').trim();
+    if text.is_empty() {
+        return Ok(());
+    }
+    serde_json::from_str::<Value>(text).map(drop).map_err(|error| {
+        format!(
+            "its agent does not load it, because it is not plain JSON at line {} column {} (a comment, a trailing comma …)",
+            error.line(),
+            error.column()
+        )
+    })
 }
 
 fn parse_toml(text: &str) -> Result<DocumentMut, String> {

@@ -64,7 +64,9 @@ pub(crate) fn run(args: &McpSetupArgs) -> Result<ExitCode, OperationFault> {
     }
     if args.undo {
         write_all(&changes)?;
-        record.forget(&paths)?;
+        record.forget(&paths)?.iter().for_each(|directory| {
+            let _not_empty = std::fs::remove_dir(directory);
+        });
         terminal::print_stderr("taken back");
         return Ok(ExitCode::SUCCESS);
     }
@@ -128,12 +130,19 @@ fn setup_changes(
         let clean = earlier.map_or_else(|| now.clone(), |file| file.change.after.clone());
         let after = apply_settings(format, clean.as_deref().unwrap_or_default(), &settings).map_err(fault)?;
         recorded.push(RecordedFile {
+            made_directories: missing_directories(&path),
             change: SettingsChange { path: path.clone(), before: clean, after: Some(after.clone()) },
             locations: settings.iter().map(SettingLocation::of).collect(),
         });
         changes.push(SettingsChange { path, before: now, after: Some(after) });
     }
     Ok((changes, recorded))
+}
+
+/// Returns the directories that the file needs and that do not exist yet, the innermost first.
+fn missing_directories(path: &Path) -> Vec<PathBuf> {
+    let above = path.ancestors().skip(1).take_while(|directory| !directory.exists());
+    above.map(Path::to_owned).collect()
 }
 
 fn read_if_exists(path: &Path) -> Result<Option<String>, OperationFault> {

@@ -21,6 +21,8 @@ pub(super) struct SetupRecord {
 pub(super) struct RecordedFile {
     pub(super) change: SettingsChange,
     pub(super) locations: Vec<SettingLocation>,
+    /// The directories that the setup made for the file, the innermost first.
+    pub(super) made_directories: Vec<PathBuf>,
 }
 
 /// The change that takes a setup of a file back.
@@ -40,10 +42,16 @@ impl SetupRecord {
 
     /// Saves these files, in place of their earlier entries.
     pub(super) fn save(&self, mut files: Vec<RecordedFile>) -> Result<(), OperationFault> {
-        let others = self.read()?.into_iter();
-        let others: Vec<RecordedFile> =
-            others.filter(|first| files.iter().all(|file| file.change.path != first.change.path)).collect();
-        files.extend(others);
+        for earlier in self.read()? {
+            match files.iter_mut().find(|file| file.change.path == earlier.change.path) {
+                // The directories exist since the earlier setup.
+                Some(file) if file.made_directories.is_empty() => {
+                    file.made_directories = earlier.made_directories;
+                }
+                Some(_) => {}
+                None => files.push(earlier),
+            }
+        }
         self.write(&files)
     }
 
@@ -54,7 +62,8 @@ impl SetupRecord {
     /// If a file cannot be understood any more.
     pub(super) fn undo_changes(&self, files: &[AgentFile]) -> Result<Vec<UndoneFile>, OperationFault> {
         let mut undone = Vec::new();
-        for RecordedFile { change: SettingsChange { path, before, after }, locations } in self.read()? {
+        for RecordedFile { change, locations, made_directories: _ } in self.read()? {
+            let SettingsChange { path, before, after } = change;
             let Some(file) = files.iter().find(|file| file.path == path) else { continue };
             let now = read_if_exists(&path)?;
             if now == before || now.is_none() {
@@ -80,14 +89,16 @@ impl SetupRecord {
         Ok(undone)
     }
 
-    /// Removes these files from the record.
-    pub(super) fn forget(&self, paths: &[PathBuf]) -> Result<(), OperationFault> {
-        let rest: Vec<RecordedFile> =
-            self.read()?.into_iter().filter(|file| !paths.contains(&file.change.path)).collect();
+    /// Removes these files from the record. Returns the directories that were made for them, the innermost first.
+    pub(super) fn forget(&self, paths: &[PathBuf]) -> Result<Vec<PathBuf>, OperationFault> {
+        let (gone, rest): (Vec<RecordedFile>, Vec<RecordedFile>) =
+            self.read()?.into_iter().partition(|file| paths.contains(&file.change.path));
         if rest.is_empty() {
-            return std::fs::remove_file(&self.path).map_err(|error| self.fault(&error.to_string()));
+            std::fs::remove_file(&self.path).map_err(|error| self.fault(&error.to_string()))?;
+        } else {
+            self.write(&rest)?;
         }
-        self.write(&rest)
+        Ok(gone.into_iter().flat_map(|file| file.made_directories).collect())
     }
 
     fn write(&self, files: &[RecordedFile]) -> Result<(), OperationFault> {
@@ -117,7 +128,7 @@ impl RecordedFile {
             .iter()
             .map(|SettingLocation { keys, kind }| json!({ "keys": keys, "elements": *kind == SettingKind::Elements }))
             .collect();
-        json!({ "path": path, "before": before, "after": after, "settings": settings })
+        json!({ "path": path, "before": before, "after": after, "settings": settings, "made": self.made_directories })
     }
 
     fn from_json(file: &Value) -> Option<Self> {
@@ -134,6 +145,8 @@ impl RecordedFile {
         };
         let locations = file["settings"].as_array().into_iter().flatten().filter_map(location).collect();
         let change = SettingsChange { path, before: side("before"), after: side("after") };
-        Some(Self { change, locations })
+        let made = file["made"].as_array().into_iter().flatten();
+        let made_directories = made.filter_map(|path| Some(PathBuf::from(path.as_str()?))).collect();
+        Some(Self { change, locations, made_directories })
     }
 }
