@@ -17,6 +17,7 @@ pub mod hints;
 mod last_message;
 pub mod mcp_servers;
 mod open_journal;
+pub mod open_turn_mark;
 mod project_instructions;
 pub mod prune;
 mod read_input;
