@@ -78,6 +78,28 @@ fn a_server_that_is_killed_after_its_answer_has_stored_its_changes() {
 }
 
 #[test]
+fn a_server_that_is_killed_leaves_no_placeholder_directories() {
+    let world = McpFixture::new();
+    let hidden = || -> Vec<String> {
+        let entries = std::fs::read_dir(world.work.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with('.')).collect()
+    };
+    for _ in 0..3 {
+        let mut server = world.serve_initialized(&["--sandbox", "workspace-write"], &json!({}));
+        assert_eq!(server.call("exec_command", &json!({ "cmd": "true" }))["isError"], false);
+        assert!(hidden().contains(&".claude".to_owned()), "{:?}", hidden());
+        server.send_signal("KILL");
+        // The spawner outlives the server by a moment.
+        let until = Instant::now() + std::time::Duration::from_secs(1);
+        while !hidden().is_empty() {
+            assert!(Instant::now() < until, "{:?}", hidden());
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
 fn a_diff_says_that_a_newer_session_was_killed_during_a_call() {
     let world = McpFixture::new();
     let flags = ["--sandbox", "workspace-write"];
