@@ -12,6 +12,9 @@ pub enum AgentFault {
     /// The journal cannot be written, so the session stops.
     #[error("the journal cannot be written, so nothing more is done: {0}")]
     Journal(#[from] JournalFault),
+    /// What every turn needs is missing, so the model is not asked.
+    #[error("{0}")]
+    Precondition(String),
     /// The journal cannot be read back.
     #[error("the session cannot be resumed: {0}")]
     Resume(String),

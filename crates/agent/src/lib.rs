@@ -38,12 +38,17 @@ pub use memory_store::MemoryStore;
 pub use model_backend::{ModelBackend, ModelEventStream};
 pub use model_endpoint::{EndpointFault, ModelEndpoint};
 pub use otlp_collector::{CollectorFault, OtlpCollector};
+/// Hosts that may be asked over plain HTTP.
+pub use policy::PlainHttp;
 pub use recorder::JournalRecorder;
 pub use resume::{ResumedSession, recorded_output, recorded_tool_call, resume_from_timeline};
 pub use scripted_backend::{ScriptFault, ScriptedBackend, ScriptedTurn};
 pub use scripted_model_server::ScriptedModelServer;
 pub use search::{SearchEndpoint, SearchHit, SearchProvider, SearchQuery, WebSearchTool, parse_search_hits};
-pub use session::{AgentSession, AgentSessionSetup, BaselineReady, SessionHandle, TurnChangesFn, TurnLimits};
+pub use session::{
+    AgentSession, AgentSessionSetup, BaselineReady, SessionHandle, TurnChangesFn, TurnLimits,
+    TurnPrecondition,
+};
 pub use session_observer::{SessionEvent, SessionObserver};
 pub use tools::{
     CloseAgent, ContextMeter, GetContextRemaining, GetMemory, ListAgents, ListMemories, Remember,

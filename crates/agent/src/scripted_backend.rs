@@ -164,7 +164,7 @@ impl ScriptedBackend {
     /// turn.
     pub(crate) fn respond_to(&self, dialect: Dialect, body: &str) -> ScriptedResponse {
         let request: Value = serde_json::from_str(body).unwrap_or_default();
-        let offers_tools = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+        let offers_tools = offers_tools(&request);
         let number = if offers_tools { self.next_turn(body) } else { usize::MAX };
         let turn = self.turns.get(number).cloned().unwrap_or_else(ScriptedTurn::final_turn);
         if let Some(status) = turn.status {
@@ -188,6 +188,14 @@ impl ScriptedBackend {
         let [delay, pace] = [turn.delay_ms, turn.pace_ms].map(Duration::from_millis);
         ScriptedResponse::Streamed { delay, pace, events, breaks, whole }
     }
+}
+
+/// Returns true if the request offers tools: on top, or in an `additional_tools` item of its input, as Codex sends
+/// them to its newer models.
+fn offers_tools(request: &Value) -> bool {
+    let has_tools = |holder: &Value| holder["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+    let mut input = request["input"].as_array().into_iter().flatten();
+    has_tools(request) || input.any(|item| item["type"] == "additional_tools" && has_tools(item))
 }
 
 impl ModelBackend for ScriptedBackend {
@@ -226,7 +234,33 @@ pub(crate) async fn sleep_unless_zero(time: Duration) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_request_that_offers_tools_takes_a_turn() {
+        let script = "{\"items\": [{\"type\": \"message\", \"text\": \"scripted\"}]}\n";
+        let tool = json!({ "type": "function", "name": "f" });
+        for (request, takes_turn) in [
+            (json!({ "tools": [tool] }), true),
+            (
+                json!({ "input": [{ "type": "additional_tools", "role": "developer", "tools": [tool] }] }),
+                true,
+            ),
+            (json!({ "input": [{ "type": "additional_tools", "tools": [] }] }), false),
+            (json!({ "input": [{ "type": "message", "tools": [tool] }] }), false),
+            (json!({ "tools": [], "input": "a title" }), false),
+        ] {
+            let model = ScriptedBackend::new(Dialect::Responses, ScriptedTurn::parse_script(script).unwrap());
+            let ScriptedResponse::Streamed { whole, .. } =
+                model.respond_to(Dialect::Responses, &request.to_string())
+            else {
+                panic!("refused")
+            };
+            assert_eq!(whole.unwrap().to_string().contains("scripted"), takes_turn, "{request}");
+        }
+    }
 
     #[test]
     fn a_script_is_read_a_turn_a_line() {

@@ -8,7 +8,7 @@ use journal::{JournalEntry, JournalFault};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tool::{CancelCause, OutputFacts, ToolErrorKind, ToolOutput};
+use tool::{BoxFuture, CancelCause, OutputFacts, ToolErrorKind, ToolOutput};
 use wire::{ApiCompat, ReasoningMode, TokenUsage};
 
 use crate::history::{ConversationHistory, HistoryItem};
@@ -46,6 +46,9 @@ impl Default for TurnLimits {
     }
 }
 
+/// Waits for what every turn needs. The error says what is missing.
+pub type TurnPrecondition = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+
 /// Returns the file changes of a turn as a diff.
 pub type TurnChangesFn = Box<dyn FnMut() -> Option<String> + Send + Sync>;
 /// Resolves when the file baseline is known.
@@ -81,6 +84,8 @@ pub struct AgentSessionSetup {
     pub agents: Option<Arc<SessionAgents>>,
     /// Routes requests to servers that have the conversation in their prompt cache.
     pub cache_key: Option<String>,
+    /// Resolves before each turn, with the reason if the turn must not begin.
+    pub precondition: Option<TurnPrecondition>,
 }
 
 impl AgentSessionSetup {
@@ -101,6 +106,7 @@ impl AgentSessionSetup {
             context_meter: Arc::default(),
             agents: None,
             cache_key: None,
+            precondition: None,
         }
     }
 }

@@ -75,7 +75,7 @@ impl AgentSession {
         };
         let ended = tokio::select! {
             biased;
-            ended = self.run_rounds() => ended,
+            ended = self.run_rounds_if_ready() => ended,
             ended = out_of_time => ended,
             // Backstop for pure sleeps (retry pauses); running calls are cancelled by their token.
             () = async { stop.cancelled().await; tokio::time::sleep(STOP_GRACE).await } => Ok(TurnEnd::Interrupted),
@@ -115,6 +115,13 @@ impl AgentSession {
         let number = self.write_entry(&JournalEntry::Prompt { text: text.to_owned(), images: pictures })?;
         self.history.push(HistoryItem::User { text: text.to_owned(), images });
         Ok(number)
+    }
+
+    async fn run_rounds_if_ready(&mut self) -> Result<TurnEnd, AgentFault> {
+        if let Some(precondition) = &self.setup.precondition {
+            precondition().await.map_err(AgentFault::Precondition)?;
+        }
+        self.run_rounds().await
     }
 
     async fn run_rounds(&mut self) -> Result<TurnEnd, AgentFault> {

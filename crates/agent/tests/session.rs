@@ -100,6 +100,7 @@ fn setup(
         limits,
         turn_changes: None,
         baseline_ready: None,
+        precondition: None,
         context_meter: Arc::default(),
         cache_key: None,
     }

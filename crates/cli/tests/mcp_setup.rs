@@ -314,6 +314,76 @@ fn undo_keeps_what_the_agent_wrote_since() {
 }
 
 #[test]
+fn undo_takes_our_values_out_of_settings_that_claude_code_rewrote() {
+    let world = SetupFixture::new();
+    let settings = world.project.path().join(".claude/settings.local.json");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    fs::write(&settings, "{\"permissions\": {\"deny\": [\"Bash\"]}}\n").unwrap();
+    world.set_up(&["claude", "--yes"]);
+    // Claude Code writes one element a line, and adds servers, answers and settings.
+    let rewrite = |path: &Path, change: &dyn Fn(&mut serde_json::Value)| {
+        let mut value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        change(&mut value);
+        fs::write(path, serde_json::to_string_pretty(&value).unwrap()).unwrap();
+    };
+    rewrite(&settings, &|value| {
+        value["permissions"]["allow"].as_array_mut().unwrap().insert(0, "WebFetch(domain:docs.rs)".into());
+        value["enabledMcpjsonServers"].as_array_mut().unwrap().push("other".into());
+    });
+    let servers = world.project.path().join(".mcp.json");
+    rewrite(&servers, &|value| value["mcpServers"]["other"] = serde_json::json!({ "command": "other" }));
+    world.set_up(&["claude", "--undo", "--yes"]);
+    assert_snapshot!(world.rendered_files(), @r#"
+    == PROJECT/.claude/settings.local.json
+    {
+      "enabledMcpjsonServers": [
+        "other"
+      ],
+      "permissions": {
+        "allow": [
+          "WebFetch(domain:docs.rs)"
+        ],
+        "deny": [
+          "Bash"
+        ]
+      }
+    }== PROJECT/.mcp.json
+    {
+      "mcpServers": {
+        "other": {
+          "command": "other"
+        }
+      }
+    }
+    "#);
+}
+
+#[test]
+fn undo_leaves_a_value_of_ours_that_was_changed_and_names_it() {
+    let world = SetupFixture::new();
+    let servers = world.home.path().join(".claude.json");
+    world.set_up(&["claude", "--user", "--yes"]);
+    let text = fs::read_to_string(&servers).unwrap().replace("workspace-write", "read-only");
+    fs::write(&servers, text.replacen('{', "{\n  \"numStartups\": 1,", 1)).unwrap();
+    let said = world.set_up(&["claude", "--user", "--undo", "--yes"]);
+    assert_snapshot!(said.replace(&world.home.path().display().to_string(), "HOME").lines().next().unwrap(), @"warning: `mcpServers.toolgate.args` in `HOME/.claude.json` was changed since the setup, so it stays; remove it by hand");
+    assert_snapshot!(world.rendered_files(), @r#"
+    == HOME/.claude.json
+    {
+      "numStartups": 1,
+      "mcpServers": {
+        "toolgate": {
+          "alwaysLoad": true,
+          "args": ["mcp", "--sandbox", "read-only"],
+          "command": "PROGRAM",
+          "timeout": 900000
+        }
+      }
+    }
+    "#);
+}
+
+#[test]
 fn a_setup_with_other_flags_replaces_the_earlier_one() {
     let world = SetupFixture::new();
     let settings = world.project.path().join(".claude/settings.local.json");
@@ -360,9 +430,42 @@ fn nothing_changes_without_a_yes_or_in_a_file_that_is_not_understood() {
     assert_snapshot!(refusal(&["cursor", "--yes"], 1), @"error: PROJECT/.cursor/mcp.json: Expected colon after the string or word in object property on line 2 column 1; nothing was changed");
     fs::write(&file, "{}\n").unwrap();
     world.set_up(&["cursor", "--yes"]);
-    fs::write(&file, "{\"mcpServers\": {\"toolgate\": {}, \"mine\": {}}}\n").unwrap();
+    fs::write(&file, "{\"mcpServers\"\n").unwrap();
     assert_snapshot!(refusal(&["cursor", "--undo", "--yes"], 1), @"
-    error: `PROJECT/.cursor/mcp.json` was changed since the setup in the same lines; nothing was changed
+    error: PROJECT/.cursor/mcp.json: Expected colon after the string or word in object property on line 2 column 1; nothing was changed
     hint: remove the settings of `toolgate` from it by hand
     ");
+}
+
+#[test]
+fn settings_that_claude_code_would_not_load_are_refused() {
+    let world = SetupFixture::new();
+    let settings = world.project.path().join(".claude/settings.local.json");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    fs::write(&settings, "{\n  // mine\n  \"model\": \"opus\"\n}\n").unwrap();
+    let before = world.files();
+    let ran = world.run(&["claude", "--yes"]);
+    assert_eq!((ran.code, world.files()), (Some(1), before));
+    assert_snapshot!(ran.err.replace(&world.project.path().display().to_string(), "PROJECT"), @"error: PROJECT/.claude/settings.local.json: its agent does not load it, because it is not plain JSON at line 2 column 3 (a comment, a trailing comma …); nothing was changed");
+    // Cursor and others read comments.
+    let servers = world.project.path().join(".cursor/mcp.json");
+    fs::create_dir_all(servers.parent().unwrap()).unwrap();
+    fs::write(&servers, "{\n  // mine\n}\n").unwrap();
+    world.set_up(&["cursor", "--yes"]);
+}
+
+#[test]
+fn undo_removes_the_directories_that_the_setup_made() {
+    let world = SetupFixture::new();
+    let mine = world.project.path().join(".vscode");
+    fs::create_dir(&mine).unwrap();
+    for agent in AGENTS {
+        world.set_up(&[agent, "--yes"]);
+        world.set_up(&[agent, "--undo", "--yes"]);
+    }
+    let names = |root: &Path| -> Vec<_> {
+        fs::read_dir(root).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    assert_eq!(names(world.project.path()), [".vscode"], "the user's own stays");
+    assert_eq!(names(world.home.path()), [".local"]);
 }

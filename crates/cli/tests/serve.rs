@@ -786,6 +786,25 @@ fn a_client_may_bring_servers_and_choose_tools() {
 }
 
 #[test]
+fn without_a_required_server_a_session_makes_no_call_and_asks_no_model() {
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
+    let settings = home.path().join(".config/toolgate");
+    fs::create_dir_all(&settings).unwrap();
+    let required = "[mcp_servers.docs]\ncommand = \"no-such-program\"\nrequired = true\n";
+    fs::write(settings.join("config.toml"), required).unwrap();
+    let file = script(&home, "turns", &[json!({"items": [{"type": "message", "text": "I was asked."}]})]);
+    let server = SocketServer::start(&home, "s");
+    let mut client = server.client();
+    let id = client.start(&workspace, &json!({"model": {"script": file}}));
+    let call = json!({"session_id": id, "tool": "list_dir", "arguments": {"path": "."}});
+    let answer = client.ok("tool/call", &call);
+    assert!(answer["success"] == false && answer.to_string().contains("`docs` is required"), "{answer}");
+    let prompted = client.ok("session/prompt", &json!({"session_id": id, "text": "go"}));
+    assert_eq!((&prompted["ended"], &prompted["text"]), (&json!("failed"), &json!("")), "{prompted}");
+    assert!(prompted["detail"].as_str().unwrap().contains("`docs` is required"), "{prompted}");
+}
+
+#[test]
 fn a_client_reads_the_answer_of_a_call_that_the_end_of_the_server_stops() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");

@@ -637,6 +637,31 @@ fn a_server_that_has_to_be_there_is_missed_for_want_of_a_variable_too() {
 }
 
 #[test]
+fn without_a_required_server_nothing_is_done() {
+    let desk = ServersFixture::new();
+    desk.write("[mcp_servers.docs]\ncommand = \"no-such-program\"\nrequired = true\n");
+    let missing = "the server `docs` is required, and ";
+    let patch = json!({"patch": "*** Begin Patch\n*** Add File: made\n+x\n*** End Patch\n"}).to_string();
+    let sandbox = ["--sandbox", "workspace-write"];
+    let ran = desk.run(&[&["call", "apply_patch", "--json", &patch], &sandbox[..]].concat());
+    assert!(ran.code == Some(2) && ran.err.contains(missing), "{:?} {}{}", ran.code, ran.out, ran.err);
+
+    desk.w.write_file("model.jsonl", r#"{"items": [{"type": "message", "text": "I was asked."}]}"#);
+    let ran = desk.run(&["run", "--script", "model.jsonl", "go"]);
+    assert!(ran.code == Some(1) && ran.err.contains(missing), "{:?} {}{}", ran.code, ran.out, ran.err);
+    assert!(!ran.out.contains("I was asked."), "{}", ran.out);
+    assert!(!desk.w.path().join("made").exists());
+
+    // Without `required` it is one warning, and everything else works.
+    desk.write("[mcp_servers.docs]\ncommand = \"no-such-program\"\n");
+    let ran = desk.run(&["run", "--script", "model.jsonl", "go"]);
+    assert!(ran.code == Some(0) && ran.out.contains("I was asked."), "{:?} {}{}", ran.code, ran.out, ran.err);
+    assert_eq!(ran.err.matches("`docs`").count(), 1, "{}", ran.err);
+    let ran = desk.run(&[&["call", "apply_patch", "--json", &patch], &sandbox[..]].concat());
+    assert_eq!((ran.code, desk.w.path().join("made").exists()), (Some(0), true), "{}", ran.err);
+}
+
+#[test]
 fn no_secret_is_shown() {
     let desk = ServersFixture::new();
     desk.write(

@@ -223,6 +223,11 @@ impl ServerTable {
     }
 
     /// Returns the time limit for starting the server. `timeout_seconds` can lengthen it and never shortens it: a
+    /// Returns true if nothing may be done without this server.
+    pub fn is_required(&self) -> bool {
+        self.required == Some(true) && self.enabled != Some(false)
+    }
+
     /// program that `npx` or `uvx` downloads first takes longer to start than any of its calls.
     pub fn startup_timeout(&self) -> Duration {
         let longer = self.timeout_seconds.map(Duration::from_secs_f64);

@@ -360,7 +360,7 @@ impl ToolgateBuilder {
             #[cfg(feature = "tools")]
             programs: programs.map(|programs| router.with_registry(programs)),
             router,
-            _scratch: scratch,
+            scratch,
             #[cfg(feature = "tools")]
             commands,
             #[cfg(feature = "tools")]

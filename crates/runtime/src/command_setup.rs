@@ -123,12 +123,17 @@ impl Toolgate {
         self.commands.as_ref().map_or(0, |commands| commands.sessions.all().len())
     }
 
-    /// Ends every session except those to be kept, and waits until nothing of them is left.
+    /// Ends every session except those to be kept, and waits until nothing of them is left. Then it removes the
+    /// placeholder directories (`.agents`, `.git` …) that protected missing paths from commands, unless a command still
+    /// runs. A later call makes new ones.
     ///
     /// Dropping the last clone of this value ends them too, without waiting.
     pub async fn close(&self) {
         if let Some(commands) = &self.commands {
             commands.sessions.close(CLOSE_TIMEOUT).await;
+            if let Some(scratch) = &self.scratch {
+                commands.sessions.spawner().release_scratch(scratch).await;
+            }
         }
     }
 }

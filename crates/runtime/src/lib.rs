@@ -97,7 +97,7 @@ impl std::fmt::Debug for Toolgate {
 pub struct Toolgate {
     router: ToolRouter,
     /// Removed with the last clone.
-    _scratch: Option<std::sync::Arc<exec::sandbox::Scratch>>,
+    scratch: Option<std::sync::Arc<exec::sandbox::Scratch>>,
     #[cfg(feature = "tools")]
     commands: Option<std::sync::Arc<tools::CommandRunner>>,
     /// Router of the tools for client programs.

@@ -32,6 +32,11 @@ pub enum ToTerminal {
         #[serde(default)]
         form_keeper: Option<String>,
     },
+    /// The client shows no form of the question, or no more.
+    FormClosed {
+        /// Number of the question.
+        id: u64,
+    },
     /// The question needs no answer any more.
     Settled {
         /// Number of the question.

@@ -7,7 +7,7 @@ use agent::{
     AgentFault, AgentSession, AgentSessionSetup, BaselineReady, CloseAgent, ContextMeter,
     GetContextRemaining, GetMemory, JournalRecorder, ListAgents, ListMemories, MemoryStore, Remember,
     RequestUserInput, ResumeAgent, SendInput, SessionAgents, SessionHandle, SessionObserver, SpawnAgent,
-    TurnChangesFn, TurnLimits, UserPrompter, WaitForAgents,
+    TurnChangesFn, TurnLimits, TurnPrecondition, UserPrompter, WaitForAgents,
 };
 use journal::{JournalFault, SessionId, SessionSettings};
 use runtime::mcp::{McpClientDeps, McpServers};
@@ -138,8 +138,7 @@ fn assemble_parts(spec: SessionSpec, journal: OpenJournal) -> Result<AssembledSe
     let composed = composed.with_session_stage(&journal.id)?;
     let composed = match &model {
         Some(chosen) => {
-            let composed = composed.for_api(chosen.api);
-            with_session_tools(composed, prompter, &context_meter, dirs.state.as_deref())
+            with_session_tools(composed.for_api(chosen.api), prompter, &context_meter, dirs.state.as_deref())
         }
         None => composed,
     };
@@ -168,6 +167,7 @@ fn assemble_parts(spec: SessionSpec, journal: OpenJournal) -> Result<AssembledSe
             context_meter,
             agents: agents.clone(),
             cache_key: Some(journal.id.as_str().to_owned()),
+            precondition: servers.as_ref().map(wait_for_required),
         };
         AgentSession::new(setup, journal.resumed).map_err(journal_fault)
     });
@@ -181,6 +181,15 @@ fn assemble_parts(spec: SessionSpec, journal: OpenJournal) -> Result<AssembledSe
         settings: journal.settings,
         agents,
         quota,
+    })
+}
+
+/// Returns the precondition of each turn: the required servers have started.
+fn wait_for_required(servers: &Arc<McpServers>) -> TurnPrecondition {
+    let servers = Arc::clone(servers);
+    Arc::new(move || {
+        let servers = Arc::clone(&servers);
+        Box::pin(async move { servers.wait_for_required().await.map_err(|missing| missing.to_string()) })
     })
 }
 
@@ -202,7 +211,10 @@ pub fn agent_fault(fault: &AgentFault) -> OperationFault {
     let told = OperationFault::failed(fault.to_string());
     match fault {
         AgentFault::Journal(JournalFault::Unwritten { source, .. }) => told.with_hint(state_hint(source)),
-        AgentFault::Journal(_) | AgentFault::Model(_) | AgentFault::Resume(_) => told,
+        AgentFault::Journal(_)
+        | AgentFault::Model(_)
+        | AgentFault::Resume(_)
+        | AgentFault::Precondition(_) => told,
     }
 }
 

@@ -22,6 +22,7 @@ use crate::configured_confinement::command_confinement;
 use crate::confinement_warnings::{self, WarningPrinter};
 use crate::hints;
 use crate::mcp_servers;
+use crate::required_servers::RequiredServers;
 use crate::spill_store::SpillStore;
 use crate::user_rule_file::UserRuleFile;
 use crate::web_search;
@@ -360,8 +361,13 @@ impl ComposedTools {
         self.config.servers.iter().any(|server| server.value.name == name)
     }
 
-    /// Starts the configured servers that `wanted` accepts, and adds their tools as they appear. Must be called in a
-    /// runtime.
+    /// Reports whether the configuration requires a server: then no call may be made without it.
+    pub fn requires_server(&self) -> bool {
+        self.config.servers.iter().any(|server| server.value.table.is_required())
+    }
+
+    /// Starts the configured servers that `wanted` accepts and the required ones, and adds their tools as they appear.
+    /// Calls wait for the required servers. Must be called in a runtime.
     pub fn start_servers(
         mut self,
         deps: McpClientDeps,
@@ -369,11 +375,14 @@ impl ComposedTools {
     ) -> Result<(Self, Option<Arc<McpServers>>), OperationFault> {
         let enabled = self.config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
         let configured = enabled.map(|server| server.value.name.clone()).collect();
-        self.config.servers.retain(|server| wanted(&server.value.name));
+        self.config.servers.retain(|server| wanted(&server.value.name) || server.value.table.is_required());
         // Without any server, the source still answers that there is none.
         let deps = McpClientDeps { configured, hints: self.hints.clone(), ..deps };
         let servers = mcp_servers::start(&self.config, &self.cwd, &self.dirs, deps)?;
         self.builder = self.builder.tool_source(Arc::clone(&servers) as Arc<dyn ToolSource>);
+        if self.requires_server() {
+            self.builder = self.builder.hook(RequiredServers::started(&servers) as Arc<dyn Hook>);
+        }
         Ok((self, Some(servers)))
     }
 
@@ -382,11 +391,8 @@ impl ComposedTools {
         let (config, cwd, dirs) = (self.config.clone(), self.cwd.clone(), self.dirs.clone());
         let hints = self.hints.clone();
         move || {
-            let deps = McpClientDeps {
-                observer: Some(Arc::new(mcp_servers::ServerNotices::Problems)),
-                hints: hints.clone(),
-                ..McpClientDeps::default()
-            };
+            let observer = mcp_servers::ServerNotices::problems();
+            let deps = McpClientDeps { observer, hints: hints.clone(), ..McpClientDeps::default() };
             mcp_servers::start(&config, &cwd, &dirs, deps).ok()
         }
     }

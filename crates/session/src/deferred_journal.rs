@@ -40,6 +40,12 @@ impl DeferredJournal {
         recorder.record_client_call(call).map(drop).map_err(crate::journal_fault)
     }
 
+    /// Returns the ID of the session, once it has a journal.
+    pub fn session_id(&self) -> Option<String> {
+        let stem = self.recorder.get()?.path().file_stem()?;
+        Some(stem.to_string_lossy().into_owned())
+    }
+
     /// Records the answer to a call. A failure denies the next call.
     pub fn record_answer(&self, call: &ToolCall, output: &ToolOutput) {
         if let Some(recorder) = self.recorder.get()

@@ -38,7 +38,7 @@ pub fn start(
     let enabled = config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
     let servers = enabled.map(|server| {
         build_server(server, config, (cwd, dirs), &shared).unwrap_or_else(|why| McpServerConfig {
-            required: server.value.table.required == Some(true),
+            required: server.value.table.is_required(),
             ..McpServerConfig::new(
                 &server.value.name,
                 ServerTransport::Program(Arc::new(UnusableServer(why))),
@@ -164,7 +164,7 @@ pub fn build_server(
         tool_timeout: table.tool_timeout(),
         enabled_tools: table.enabled_tools.clone(),
         disabled_tools: table.disabled_tools.clone(),
-        required: table.required == Some(true),
+        required: table.is_required(),
         annotations_trusted: !matches!(
             table.sandbox,
             Some(config::SandboxMode::External | config::SandboxMode::DangerFullAccess)
@@ -342,6 +342,13 @@ pub enum ServerNotices {
     Problems,
 }
 
+impl ServerNotices {
+    /// Returns an observer that reports only problems.
+    pub fn problems() -> Option<Arc<dyn ServerObserver>> {
+        Some(Arc::new(Self::Problems))
+    }
+}
+
 impl ServerObserver for ServerNotices {
     fn on_server_event(&self, server: &str, event: &ServerEvent) {
         if let ServerEvent::Ready { gaps, .. } = event
@@ -379,7 +386,11 @@ impl ServerObserver for ServerNotices {
             ServerEvent::Failed { why, again_in } => {
                 let again =
                     again_in.map(|pause| format!("; it is started again in {} s", pause.as_secs().max(1)));
-                terminal::print_hint(&format!("the server `{server}` {why}{}", again.unwrap_or_default()));
+                let told = format!("the server `{server}` {why}{}", again.as_deref().unwrap_or_default());
+                match again {
+                    Some(_) => terminal::print_hint(&told),
+                    None => terminal::print_warning(&told),
+                }
             }
         }
     }

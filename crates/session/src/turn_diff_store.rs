@@ -8,30 +8,47 @@ use std::time::SystemTime;
 
 use runtime::{Toolgate, TurnDiff, TurnDiffTracker};
 
+use crate::open_turn_mark;
+
 /// Tracks the turns of a session, and stores the diff of the last one.
 pub struct TurnDiffRecorder {
     tracker: TurnDiffTracker,
     /// The state directory, and the watched directory.
     directories: Option<(PathBuf, PathBuf)>,
+    /// True if the diff of this turn so far is stored.
+    is_stored: bool,
 }
 
 impl TurnDiffRecorder {
     /// Starts tracking; stores nothing if `state` is `None`.
     pub fn start(toolgate: &Toolgate, state: Option<&Path>) -> Self {
         let directories = state.map(|state| (state.to_owned(), toolgate.router().working_dir().cwd.clone()));
-        Self { tracker: toolgate.track_turns(), directories }
+        Self { tracker: toolgate.track_turns(), directories, is_stored: false }
+    }
+
+    /// Stores the diff of the turn so far. Without a change, the stored diff stays.
+    pub fn save_progress(&mut self) {
+        let turn = self.tracker.peek_turn();
+        self.save_if_changed(&turn);
     }
 
     /// Ends a turn like [`end_turn`](Self::end_turn). Without a change, the stored diff stays.
     pub fn end_turn_if_changed(&mut self) -> Option<TurnDiff> {
         let turn = self.tracker.finish_turn();
-        if turn.files == 0 {
-            return None;
+        self.save_if_changed(&turn);
+        self.is_stored = false;
+        (turn.files > 0).then_some(turn)
+    }
+
+    fn save_if_changed(&mut self, turn: &TurnDiff) {
+        // A change of this turn that was undone since leaves an empty diff, not an older one.
+        if turn.files == 0 && !self.is_stored {
+            return;
         }
+        self.is_stored = true;
         if let Some((state, directory)) = &self.directories {
             save_diff(state, directory, &turn.text);
         }
-        Some(turn)
     }
 
     /// Ends a turn, and returns its diff if files changed.
@@ -60,8 +77,13 @@ pub fn directory_key(directory: &Path) -> String {
     format!("{hash:016x}")
 }
 
+/// Returns the directory of the stored diffs.
+pub(crate) fn diff_directory(state: &Path) -> PathBuf {
+    state.join("turns")
+}
+
 fn diff_file(state: &Path, directory: &Path) -> PathBuf {
-    state.join("turns").join(format!("{}.diff", directory_key(directory)))
+    diff_directory(state).join(format!("{}.diff", directory_key(directory)))
 }
 
 /// Returns the time at which the diff of the last turn in `directory` was stored.
@@ -79,6 +101,8 @@ pub(crate) fn remove_diff(state: &Path, directory: &Path) {
 /// Stores the diff of a turn in `directory`; it may be empty.
 pub fn save_diff(state: &Path, directory: &Path, text: &str) {
     let file = diff_file(state, directory);
+    // This diff is newer than the changes of sessions that were killed.
+    open_turn_mark::forget_cut_off_turns(state, directory);
     if let Err(fault) = private_files::replace_file(&file, text) {
         // Without a change there is nothing to show later.
         if text.is_empty() {

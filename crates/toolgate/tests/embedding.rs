@@ -36,6 +36,27 @@ fn a_runtime_of_one_thread_runs_commands() -> Result<(), BuildFault> {
 }
 
 #[test]
+fn after_close_the_directory_has_no_placeholders() -> Result<(), BuildFault> {
+    let directory = testkit::visible_tempdir();
+    let names = || {
+        let entries = std::fs::read_dir(directory.path()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
+    };
+    let toolgate =
+        Toolgate::at(directory.path()).with_tools().sandbox(SandboxPolicy::WorkspaceWrite).build()?;
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    // A closed one can be used again.
+    for _ in 0..2 {
+        let refused = toolgate.call("shell_command", json!({"command": "touch .claude/settings.json"}));
+        assert!(!runtime.block_on(refused).success);
+        assert!(names().contains(&".claude".to_owned()), "{:?}", names());
+        runtime.block_on(toolgate.close());
+        assert_eq!(names(), [""; 0]);
+    }
+    Ok(())
+}
+
+#[test]
 fn a_command_gets_its_input_and_its_variables() {
     let directory = testkit::visible_tempdir();
     let command = script("cat; echo $GREETING; pwd; exit 3").input("one\n").env("GREETING", "hello");

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, OperationFault> {
         let mut servers = None;
         let wanted = WantedServers::for_call(&call, composed.search_server());
         let wanted = wanted.or_all_if_unconfigured(|name| composed.has_server(name));
-        if wanted != WantedServers::None {
+        if wanted != WantedServers::None || composed.requires_server() {
             let elicit = terminal.as_ref().and_then(|_| TerminalElicitor::detect());
             let deps = McpClientDeps {
                 observer: Some(Arc::new(ServerNotices::Problems)),
@@ -50,6 +50,10 @@ pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, OperationFault> {
             (composed, servers) = composed.start_servers(deps, |server| wanted.includes(server))?;
         }
         let toolgate = composed.build()?;
+        if let Some(servers) = &servers {
+            let missing = servers.wait_for_required().await;
+            missing.map_err(|missing| OperationFault::usage(missing.to_string()))?;
+        }
         // A call of a server's tool waits for that server itself.
         if let Some(servers) = servers.as_ref().filter(|_| wanted == WantedServers::All) {
             servers.wait_until_settled(None).await;

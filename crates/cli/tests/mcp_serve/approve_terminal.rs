@@ -205,6 +205,29 @@ fn a_terminal_says_that_a_form_stays_open_which_cannot_be_withdrawn() {
 }
 
 #[test]
+fn a_terminal_says_nothing_of_a_form_that_the_client_did_not_show() {
+    let world = McpFixture::new();
+    let mut server = world.serve(&[]);
+    let (mut stream, mut lines) = connected(&world, &server);
+    let mut params = call();
+    params["_meta"] = stateless_meta(&json!({ "elicitation": {} }));
+    let asked = server.ask("tools/call", &params)["result"].clone();
+    let question = hear(&mut lines).unwrap();
+    assert_eq!(question["form_keeper"], "test");
+    // As `claude -p` does.
+    let name = asked["inputRequests"].as_object().unwrap().keys().next().unwrap();
+    params["requestState"] = asked["requestState"].clone();
+    params["inputResponses"] = json!({ name.as_str(): { "action": "cancel" } });
+    let id = server.request("tools/call", &params);
+    assert_eq!(hear(&mut lines).unwrap(), json!({ "type": "form_closed", "id": question["id"] }));
+    let (id_asked, digest) = (&question["id"], &question["digest"]);
+    writeln!(stream, "{}", json!({ "type": "answer", "id": id_asked, "digest": digest, "said": "once" }))
+        .unwrap();
+    let done = server.next_message();
+    assert!(done["id"] == id && result_text(&done["result"]).contains("done it"), "{done}");
+}
+
+#[test]
 fn the_socket_goes_with_its_server() {
     let world = McpFixture::new();
     let server = world.serve_initialized(&[], &json!({}));

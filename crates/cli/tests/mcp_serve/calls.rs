@@ -24,6 +24,18 @@ fn the_older_era_lists_and_calls() {
 }
 
 #[test]
+fn without_a_required_server_no_call_is_made() {
+    let world = McpFixture::new();
+    let settings = world.home.path().join(".config/toolgate");
+    std::fs::create_dir_all(&settings).unwrap();
+    let required = "[mcp_servers.docs]\ncommand = \"no-such-program\"\nrequired = true\n";
+    std::fs::write(settings.join("config.toml"), required).unwrap();
+    let mut server = world.serve_initialized(&[], &json!({}));
+    let read = server.call("read_file", &json!({ "path": "a.txt" }));
+    assert!(read["isError"] == true && result_text(&read).contains("`docs` is required"), "{read}");
+}
+
+#[test]
 fn the_stateless_era_needs_no_greeting() {
     let world = McpFixture::new();
     let mut server = world.serve(&[]);

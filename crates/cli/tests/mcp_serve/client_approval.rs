@@ -32,7 +32,8 @@ fn a_client_that_shows_forms_is_asked_while_the_call_waits() {
         let asked = server.next_message();
         assert_eq!(asked["method"], "elicitation/create", "{asked}");
         let message = asked["params"]["message"].as_str().unwrap();
-        assert!(message.starts_with(&format!("Toolgate asks: run `{DANGEROUS}`?")), "{message}");
+        assert!(message.starts_with("Toolgate asks: may shell_command run this?"), "{message}");
+        assert_eq!(message.lines().nth(2), Some(format!("  │ {DANGEROUS}").as_str()), "{message}");
         let fields = asked["params"]["requestedSchema"]["properties"].as_object().unwrap();
         assert_eq!(fields.keys().collect::<Vec<_>>(), ["answer"], "one field, so one key answers");
         let result = server.answer_form(&asked, &answer);

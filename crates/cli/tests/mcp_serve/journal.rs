@@ -54,6 +54,80 @@ fn calls_of_a_client_are_in_the_log_with_their_changes() {
 }
 
 #[test]
+fn a_server_that_is_killed_after_its_answer_has_stored_its_changes() {
+    let world = McpFixture::new();
+    let run = |cmd: &str, from: usize| {
+        let mut server = world.serve_initialized(&["--sandbox", "workspace-write"], &json!({}));
+        for (at, cmd) in cmd.split("; ").enumerate() {
+            let done = server.call("exec_command", &json!({ "cmd": cmd }));
+            assert_eq!(done["isError"], false, "{from} {at}: {done}");
+        }
+        server.send_signal("KILL");
+        let (status, diff) = toolgate(&world, &["diff"]);
+        assert_eq!(status, Some(0));
+        diff
+    };
+    let first = run("echo first >> a.txt", 1);
+    assert!(first.contains("+first"), "{first}");
+    // All calls of a session are one group.
+    let second = run("echo second >> a.txt; echo new > b.txt; ls", 2);
+    assert!(second.contains("+second") && second.contains("+new") && !second.contains("+first"), "{second}");
+    // What was made and removed again leaves no older diff.
+    let none = run("echo third > c.txt; rm c.txt", 3);
+    assert!(none.contains("changed nothing"), "{none}");
+}
+
+#[test]
+fn a_server_that_is_killed_leaves_no_placeholder_directories() {
+    let world = McpFixture::new();
+    let hidden = || -> Vec<String> {
+        let entries = std::fs::read_dir(world.work.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with('.')).collect()
+    };
+    for _ in 0..3 {
+        let mut server = world.serve_initialized(&["--sandbox", "workspace-write"], &json!({}));
+        assert_eq!(server.call("exec_command", &json!({ "cmd": "true" }))["isError"], false);
+        assert!(hidden().contains(&".claude".to_owned()), "{:?}", hidden());
+        server.send_signal("KILL");
+        // The spawner outlives the server by a moment.
+        let until = Instant::now() + std::time::Duration::from_secs(1);
+        while !hidden().is_empty() {
+            assert!(Instant::now() < until, "{:?}", hidden());
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn a_diff_says_that_a_newer_session_was_killed_during_a_call() {
+    let world = McpFixture::new();
+    let flags = ["--sandbox", "workspace-write"];
+    let mut server = world.serve_initialized(&flags, &json!({}));
+    server.call("exec_command", &json!({ "cmd": "echo first >> a.txt" }));
+    server.disconnect();
+    let mut server = world.serve_initialized(&flags, &json!({}));
+    let marker = format!("34{}", std::process::id());
+    let cmd = format!("echo second >> a.txt; sleep {marker}");
+    let arguments = json!({ "cmd": cmd, "yield_time_ms": 30000 });
+    server.request("tools/call", &json!({ "name": "exec_command", "arguments": arguments }));
+    wait_until_runs(&marker, true);
+    let (_, running) = toolgate(&world, &["diff"]);
+    assert!(running.contains("+first") && running.contains("its call is not over yet"), "{running}");
+    server.send_signal("KILL");
+    let (_, diff) = toolgate(&world, &["diff"]);
+    assert!(diff.contains("was killed while a call ran"), "{diff}");
+    let json: Value = serde_json::from_str(&toolgate(&world, &["diff", "--json"]).1).unwrap();
+    assert_eq!(json["cut_off_sessions"].as_array().unwrap().len(), 1, "{json}");
+    // A newer diff is the newest again.
+    let mut server = world.serve_initialized(&flags, &json!({}));
+    server.call("exec_command", &json!({ "cmd": "echo third >> a.txt" }));
+    server.send_signal("KILL");
+    let (_, diff) = toolgate(&world, &["diff"]);
+    assert!(diff.contains("+third") && !diff.contains("was killed"), "{diff}");
+}
+
+#[test]
 fn a_server_without_calls_leaves_no_journal() {
     let world = McpFixture::new();
     let server = world.serve_initialized(&[], &json!({}));

@@ -185,6 +185,12 @@ impl Spawner {
         self.cells.lend_scratch(scratch);
     }
 
+    /// Ends the cells that use `scratch`, and removes the placeholder directories that they needed, unless a command
+    /// still runs in one of them.
+    pub async fn release_scratch(&self, scratch: &Arc<Scratch>) {
+        self.cells.release(scratch).await;
+    }
+
     /// Requests a process from the spawner as `order` says, with these descriptors, and returns the socket to it.
     pub(crate) fn request_cell(&self, order: &[u8], fds: &[OwnedFd]) -> Result<StdStream, SpawnFault> {
         let mut shared = self.shared.lock();

@@ -1,10 +1,12 @@
 //! The spawner process: small, with one thread, started once; forks all supervisors and cells.
 //!
 //! It runs this same binary without an environment. It creates supervisors and cleans up after killed ones: it is a
-//! subreaper too, so the orphans of a supervisor become its children.
+//! subreaper too, so the orphans of a supervisor become its children. It outlives the host, and removes the placeholder
+//! directories that a killed host has left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,6 +21,7 @@ use super::{descendants, fd_passing, supervisor};
 use crate::sandbox::cell;
 use crate::sandbox::cell_plan::CellPlan;
 use crate::sandbox::cgroup::CellCgroup;
+use crate::sandbox::scratch;
 use crate::sandbox::stage_holder;
 
 /// The pause before the next search for orphans of killed supervisors.
@@ -29,12 +32,16 @@ pub(super) fn serve(limits: LaunchLimits) -> ! {
     let Some((host, signals)) = prepare_process() else { sys::exit(1) };
     let mut host = Some(host);
     let (mut supervisors, mut groups) = (BTreeSet::new(), BTreeMap::new());
+    let mut sessions: BTreeMap<PathBuf, BTreeSet<PathBuf>> = BTreeMap::new();
     // ends: when the host is gone and there are no children
     loop {
         sys::drain_signals(&signals);
         let none_left = reap(&mut supervisors);
         groups.retain(|cell, group: &mut CellCgroup| supervisors.contains(cell) || !group.remove());
         if none_left && host.is_none() {
+            for (scratch, held) in &sessions {
+                scratch::remove_abandoned_placeholders(scratch, held);
+            }
             sys::exit(0);
         }
         if host.is_none() {
@@ -56,6 +63,9 @@ pub(super) fn serve(limits: LaunchLimits) -> ! {
                 host = None;
                 continue;
             };
+            if let SpawnOrder::Cell { plan, .. } = &order {
+                sessions.entry(plan.scratch.clone()).or_default().extend(plan.held_paths().cloned());
+            }
             let group = match &order {
                 SpawnOrder::Cell { plan, .. } => CellCgroup::create(&plan.limits),
                 SpawnOrder::Supervisor | SpawnOrder::StageHolder => None,

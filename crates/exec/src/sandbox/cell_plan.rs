@@ -55,6 +55,11 @@ pub(crate) enum MountContent {
 }
 
 impl MountContent {
+    /// Returns true if it is the read-only path itself: a missing one is held by a placeholder.
+    pub(crate) fn is_held_at(&self, at: &Path) -> bool {
+        matches!(self, Self::Tree { from, writable: false } if from == at)
+    }
+
     /// Returns true if files in it can be written.
     pub(crate) fn is_writable(&self) -> bool {
         match self {
@@ -74,6 +79,11 @@ impl CellPlan {
     /// Returns the directory of the layers over git directories, as the host sees it, if the tier has layers.
     pub(crate) fn layer_directory(&self) -> Option<PathBuf> {
         (self.tier >= Tier::Namespaces).then(|| self.scratch.join("layers"))
+    }
+
+    /// Returns the read-only paths, at which supervisors hold a missing one with a placeholder.
+    pub(crate) fn held_paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.mounts.iter().filter(|mount| mount.content.is_held_at(&mount.at)).map(|mount| &mount.at)
     }
 
     /// Returns true if the innermost mount that contains `path` is private, not the host's own content.

@@ -90,10 +90,9 @@ pub(crate) fn plan_cell(
         if mount_table.0.get(&temporary).is_some_and(|content| !content.is_writable()) {
             temporary = PathBuf::from("/var/tmp");
         }
-        let is_kept = |(at, content): &(&PathBuf, &MountContent)| matches!(content, MountContent::Tree { from, writable: false } if from == *at);
-        scratch.register_placeholders(mount_table.0.iter().filter(is_kept).map(|(at, _)| at.clone()));
         planned.plan.mounts =
             mount_table.0.into_iter().map(|(at, content)| PlannedMount { at, content }).collect();
+        scratch.register_placeholders(planned.plan.held_paths().cloned());
     } else {
         planned.plan.writable.push(scratch.path().join("tmp"));
     }

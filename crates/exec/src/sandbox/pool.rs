@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream as StdStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use policy::{Confinement, Enforcement, HostFile, Permit, ReadScope, Tier, UnenforcedReason};
@@ -24,6 +25,11 @@ use crate::process::{SpawnFault, Spawner};
 
 /// The maximum number of idle supervisors of a cell.
 const MAX_IDLE: usize = 8;
+
+/// The time in which the last commands of a session give their cells back.
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(500);
+/// The pause before the next look at them.
+const RELEASE_INTERVAL: Duration = Duration::from_millis(2);
 
 /// All cells of a spawner.
 #[derive(Debug, Default)]
@@ -143,6 +149,27 @@ impl CellPool {
     /// Drops a cell that is gone.
     pub(crate) async fn forget(&self, gone: &Arc<SandboxCell>) {
         self.cells.lock().await.retain(|cell| !Arc::ptr_eq(cell, gone));
+    }
+
+    /// Ends the cells that use `scratch`, and removes its placeholders when no command runs in them any more. The next
+    /// command gets a new cell.
+    pub(crate) async fn release(&self, scratch: &Arc<Scratch>) {
+        // Held until the end: a new cell would need the placeholders.
+        let mut cells = self.cells.lock().await;
+        let ended: Vec<Weak<SandboxCell>> = cells
+            .extract_if(.., |cell| Arc::ptr_eq(&cell.scratch, scratch))
+            .map(|cell| Arc::downgrade(&cell))
+            .collect();
+        let until = Instant::now() + RELEASE_TIMEOUT;
+        // A command that has ended gives its cell back a little later.
+        while ended.iter().any(|cell| cell.strong_count() > 0) {
+            // ends: at this time
+            if Instant::now() > until {
+                return;
+            }
+            tokio::time::sleep(RELEASE_INTERVAL).await;
+        }
+        scratch.remove_placeholders();
     }
 
     fn scratch_for(&self, confinement: &Confinement) -> io::Result<Arc<Scratch>> {

@@ -7,7 +7,7 @@ use rustix::io::{Errno, Result};
 
 use super::cell_plan::{CellPlan, MountContent};
 use super::mounts::{attach, hide_all, prepare};
-use super::scratch;
+use super::placeholder;
 
 /// Restores mounts that were lost because a process outside replaced their mount points, as a save, a `git checkout`
 /// and a `git clean` do. Returns their paths.
@@ -24,7 +24,7 @@ pub(crate) fn remount_lost(plan: &CellPlan) -> Result<Vec<PathBuf>> {
             MountContent::Hidden => hide_all(&mount.at)?,
             MountContent::Tree { from, writable } if *from == mount.at => {
                 // A missing read-only path is held, as at the creation of a cell.
-                if !writable && !scratch::hold_place(from)? {
+                if !writable && !placeholder::hold_place(from)? {
                     continue;
                 }
                 match prepare(mount, &mut Vec::new()).and_then(|ready| attach(&ready)) {

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::file_stamp::FileStamp;
 use super::git::sys;
-use super::scratch;
+use super::placeholder;
 
 /// The maximum number of remembered changes; a repeated report is better than a missed one.
 const MAX_REMEMBERED_CHANGES: usize = 10_000;
@@ -68,7 +68,7 @@ impl RunOverlap {
 
 /// Returns true if `path` exists and is more than an empty placeholder directory.
 pub(crate) fn is_made(path: &Path) -> bool {
-    sys::is_there(path) && !scratch::is_placeholder(path)
+    sys::is_there(path) && !placeholder::is_placeholder(path)
 }
 
 #[cfg(test)]

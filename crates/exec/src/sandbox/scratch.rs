@@ -13,18 +13,17 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use policy::Tier;
 use rustix::fs::{
-    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, StatxFlags, Timespec, Timestamps, UTIME_NOW, XattrFlags,
-    fgetxattr, flock, fsetxattr, fstat, mkdir, mkdirat, open, openat, statx, unlinkat,
+    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, StatxFlags, Timespec, Timestamps, UTIME_NOW, flock,
+    fstat, mkdir, mkdirat, open, openat, statx, unlinkat,
 };
 use rustix::io::Errno;
 
+use super::placeholder::{hold_placeholder, remove_marked_placeholder, remove_placeholder};
 use super::run_overlap::RunOverlap;
 use private_files::is_private_dir;
 
 /// The depth of a recursive removal. A deeper tree was created to obstruct it.
 const MAX_DEPTH: usize = 300;
-/// The extended attribute that marks a placeholder directory.
-const PLACEHOLDER_XATTR: &str = "user.toolgate.placeholder";
 /// The file that lists placeholders created outside, to be removed again.
 const PLACEHOLDERS_FILE: &str = "placeholders";
 /// The file that lists the locations where commands could plant files that a program of the user's obeys. It is
@@ -157,22 +156,7 @@ impl Scratch {
     /// Creates an empty placeholder directory at `path`, so that no command can create it. It is removed when no
     /// session needs it any more. Returns true if there is one, created now or by another session.
     pub(crate) fn placeholder(&self, path: &Path) -> bool {
-        let make = || mkdir(path, Mode::from_raw_mode(0o755));
-        // The owner of a directory can make it writable: so does this process, temporarily.
-        let made = make()
-            .or_else(
-                |errno| if errno == Errno::ACCESS { with_writable_parent(path, make) } else { Err(errno) },
-            )
-            .is_ok();
-        let Ok(held) = open_directory(path) else { return false };
-        if made {
-            // Marked, so that other sessions recognize it.
-            let _not_here = fsetxattr(&held, PLACEHOLDER_XATTR, b"1", XattrFlags::empty());
-        } else if !is_marked(&held) || !is_empty(path) {
-            return false;
-        }
-        // Another session may have created it, and must not remove it while this one needs it.
-        let _cannot = flock(&held, FlockOperation::NonBlockingLockShared);
+        let Some(held) = hold_placeholder(path) else { return false };
         let mut placeholders = self.placeholders.lock();
         if !placeholders.iter().any(|(known, _)| known == path) {
             let _not_noted = note(&self.path.join(PLACEHOLDERS_FILE), path);
@@ -180,17 +164,21 @@ impl Scratch {
         }
         true
     }
+
+    /// Removes the placeholders of this session. Commands that still run would lose their protection.
+    pub(crate) fn remove_placeholders(&self) {
+        for (path, held) in self.placeholders.lock().drain(..) {
+            remove_placeholder(&path, &held);
+        }
+        for path in std::mem::take(&mut *self.possible_placeholders.lock()) {
+            remove_marked_placeholder(&path);
+        }
+    }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let placeholders = self.placeholders.get_mut();
-        for (path, held) in placeholders.drain(..) {
-            remove_placeholder(&path, &held);
-        }
-        for path in self.possible_placeholders.get_mut().iter() {
-            remove_marked_placeholder(path);
-        }
+        self.remove_placeholders();
         remove_tree(&self.path);
     }
 }
@@ -208,57 +196,15 @@ fn lock_all(all: &OwnedFd) -> bool {
     false
 }
 
-/// Removes an empty directory that no other session holds.
-fn remove_placeholder(path: &Path, held: &OwnedFd) {
-    if flock(held, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return;
-    }
-    // A command may have made the parent read-only.
-    if rustix::fs::rmdir(path) == Err(Errno::ACCESS) {
-        let _not_empty = with_writable_parent(path, || rustix::fs::rmdir(path));
-    }
-}
-
-/// Removes a placeholder only if it is marked: the list may be wrong.
-fn remove_marked_placeholder(path: &Path) {
-    if let Ok(held) = open_directory(path)
-        && is_marked(&held)
-    {
-        remove_placeholder(path, &held);
-    }
-}
-
-fn is_marked(held: &OwnedFd) -> bool {
-    fgetxattr(held, PLACEHOLDER_XATTR, &mut [0; 1]).is_ok()
-}
-
-/// Returns true if `path` is an empty directory, or a marked placeholder, to which the user may have added files
-/// since.
-pub(crate) fn is_placeholder(path: &Path) -> bool {
-    open_directory(path).is_ok_and(|held| is_marked(&held) || is_empty(path))
-}
-
-/// Holds `path` with an empty directory if it is missing. Returns true if it exists afterwards.
-pub(crate) fn hold_place(path: &Path) -> rustix::io::Result<bool> {
-    match mkdir(path, Mode::from_raw_mode(0o755)) {
-        Ok(()) => {
-            let _not_here = fsetxattr(open_directory(path)?, PLACEHOLDER_XATTR, b"1", XattrFlags::empty());
-            Ok(true)
+/// Removes the placeholders of a session whose host is gone, if no session uses its directory any more. `possible` are
+/// further paths that its supervisors may have held.
+pub(crate) fn remove_abandoned_placeholders(scratch: &Path, possible: &BTreeSet<PathBuf>) {
+    let Ok(lock) = open_directory(scratch) else { return };
+    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        for path in recorded_placeholders(scratch).iter().chain(possible) {
+            remove_marked_placeholder(path);
         }
-        Err(Errno::EXIST) => Ok(true),
-        // Its parent is gone too.
-        Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
-        Err(errno) => Err(errno),
     }
-}
-
-/// Runs `work` while the parent directory of `path` is writable. The parent need not be readable.
-fn with_writable_parent(
-    path: &Path,
-    work: impl FnOnce() -> rustix::io::Result<()>,
-) -> rustix::io::Result<()> {
-    let above = super::git::sys::open_path(path.parent().ok_or(Errno::ACCESS)?)?;
-    super::set_aside::with_writable(&above, work)
 }
 
 /// Returns true if there is an empty directory.
@@ -276,7 +222,7 @@ pub(crate) fn holds_only(path: &Path, name: &std::ffi::CStr) -> bool {
     })
 }
 
-fn open_directory(path: &Path) -> rustix::io::Result<OwnedFd> {
+pub(super) fn open_directory(path: &Path) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     open(path, flags, Mode::empty())
 }

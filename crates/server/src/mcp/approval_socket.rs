@@ -2,7 +2,7 @@
 //!
 //! Only its user can reach it, and no process that a tool started.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -157,6 +157,8 @@ impl ApprovalTerminal {
         let mut watching = pending_questions.watch();
         send(&mut write, &ToTerminal::Hello { server: about }).await?;
         let mut shown: Vec<(u64, String)> = Vec::new();
+        // The questions whose forms would stay open at the client.
+        let mut kept_forms: BTreeSet<u64> = BTreeSet::new();
         // ends: when the terminal leaves
         loop {
             let questions = pending_questions.questions();
@@ -167,9 +169,15 @@ impl ApprovalTerminal {
                 .collect();
             for id in gone {
                 shown.retain(|(at, _)| *at != id);
+                kept_forms.remove(&id);
                 send(&mut write, &ToTerminal::Settled { id }).await?;
             }
             for (id, question) in questions {
+                if question.form_keeper.is_some() {
+                    kept_forms.insert(id);
+                } else if kept_forms.remove(&id) {
+                    send(&mut write, &ToTerminal::FormClosed { id }).await?;
+                }
                 if !shown.iter().any(|(at, _)| *at == id) {
                     let message = question_message(id, &question, size);
                     let ToTerminal::Question { digest, .. } = &message else { continue };

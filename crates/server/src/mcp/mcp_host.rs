@@ -19,8 +19,8 @@ use super::tool_catalogue;
 use config::OperationFault;
 use config::SandboxMode;
 use config::flags::WorkspaceArgs;
-use session::DeferredJournal;
 use session::compose::{ToolFormApi, absolute, compose_with, working_directory};
+use session::{DeferredJournal, RequiredServers};
 
 const INSTRUCTIONS: &str = "Tools for work on the files of one directory: reading, searching, patches, and commands \
     that run in a sandbox. Paths are below that directory. The answer says what a sandbox or a rule refuses; if no approver is available, \
@@ -65,6 +65,12 @@ impl HostEnvironment {
             }
         })?;
         let servers = OnDemandServers::new(composed.lazy_servers());
+        let composed = if composed.requires_server() {
+            let servers = Arc::clone(&servers);
+            composed.with_hook(RequiredServers::on_demand(move || servers.started()) as Arc<dyn Hook>)
+        } else {
+            composed
+        };
         let composed =
             composed.with_source(Arc::clone(&servers) as Arc<dyn ToolSource>).for_api(ToolFormApi::Functions);
         let instructions = format!("{INSTRUCTIONS} {}", composed.sandbox_sentence());

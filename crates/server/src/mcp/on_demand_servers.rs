@@ -28,6 +28,11 @@ impl OnDemandServers {
         }
     }
 
+    /// Returns the servers, and starts them if necessary.
+    pub(super) fn started(&self) -> Option<Arc<McpServers>> {
+        self.started.get_or_init(&self.start).clone()
+    }
+
     /// Returns the servers if a tool of this name may be theirs, and starts them if necessary.
     fn servers_for_tool(&self, name: &str) -> Option<&Arc<McpServers>> {
         match needs_servers(name) {

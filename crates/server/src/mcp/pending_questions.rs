@@ -68,6 +68,14 @@ impl PendingQuestions {
         self.open.lock().questions.iter().map(|(id, (question, _))| (*id, question.clone())).collect()
     }
 
+    /// Notes that the client has no form of the question open.
+    fn note_closed_form(&self, id: u64) {
+        if let Some((question, _)) = self.open.lock().questions.get_mut(&id) {
+            question.form_keeper = None;
+        }
+        self.changes.send_modify(|count| *count += 1);
+    }
+
     /// Closes all questions, now and from now on.
     pub(super) fn withdraw(&self) {
         self.withdrawn.send_replace(true);
@@ -127,7 +135,26 @@ pub(super) struct PostedQuestion<'a> {
     answered: oneshot::Receiver<ReviewDecision>,
 }
 
-impl PostedQuestion<'_> {
+/// A handle to a posted question, for the side of the client.
+#[derive(Clone, Copy)]
+pub(super) struct QuestionForm<'a> {
+    pending_questions: &'a PendingQuestions,
+    id: u64,
+}
+
+impl QuestionForm<'_> {
+    /// Notes that the client shows no form of it.
+    pub(super) fn note_closed(self) {
+        self.pending_questions.note_closed_form(self.id);
+    }
+}
+
+impl<'a> PostedQuestion<'a> {
+    /// Returns the handle to its form.
+    pub(super) fn form(&self) -> QuestionForm<'a> {
+        QuestionForm { pending_questions: self.pending_questions, id: self.id }
+    }
+
     /// Waits for the decision of a terminal.
     pub(super) async fn wait_for_decision(&mut self) -> ReviewDecision {
         match (&mut self.answered).await {

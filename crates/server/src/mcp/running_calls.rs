@@ -64,11 +64,15 @@ impl RunningCalls {
             question: Arc::new(question.clone()),
             form_keeper: bridge.as_ref().and_then(|bridge| bridge.form_keeper()),
         });
+        let form = posted.form();
         let client = async {
             let unanswered = match bridge {
                 Some(bridge) => match ask_client(&bridge, question).await {
                     Ok(decision) => return decision,
-                    Err(unanswered) => unanswered,
+                    Err(unanswered) => {
+                        form.note_closed();
+                        unanswered
+                    }
                 },
                 None => NO_ANSWER,
             };

@@ -66,6 +66,11 @@ fn find_row(name: &str) -> Option<&'static CatalogueRow> {
     CATALOGUE.iter().find(|row| row.name == name)
 }
 
+/// Returns true if calls of `tool` may change files. A tool of another server may.
+pub(super) fn may_change_files(tool: &str) -> bool {
+    find_row(tool).is_none_or(|row| !row.hints.read_only)
+}
+
 /// Converts tool specs into the offers that clients list.
 pub(super) fn tool_offers(specs: &[ToolSpec]) -> Vec<HostTool> {
     let specs: Vec<&ToolSpec> = specs.iter().collect();

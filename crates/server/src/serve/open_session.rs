@@ -28,6 +28,7 @@ use config::flags::WorkspaceArgs;
 use config::{ApprovalMode, Config, SandboxMode, ServerSetting, ServerTable, SettingSource, SourcedValue};
 use session::choose_model::{self, ChosenModel, ModelLocation};
 use session::compose::{ComposedTools, compose_in_dirs};
+use session::mcp_servers::ServerNotices;
 use session::subagents::SubagentSessions;
 use session::{self, AssembledSession, SessionSpec, WorktreePool};
 
@@ -136,7 +137,7 @@ fn open_session(
         instructions: start.instructions,
         observer: metrics.meter_tokens(Arc::clone(&deltas) as Arc<dyn SessionObserver>),
         prompter: Some(client_approver as Arc<dyn UserPrompter>),
-        mcp_deps: McpClientDeps::default(),
+        mcp_deps: McpClientDeps { observer: ServerNotices::problems(), ..McpClientDeps::default() },
         agents: subagents.as_ref().map(|subagents| Arc::clone(subagents).root_agents()),
     };
     let assembled = session::assemble(spec).map_err(|fault| to_rpc_fault(&fault))?;

@@ -5,6 +5,7 @@
 
 mod describe;
 mod dialogue;
+mod form_text;
 mod render;
 #[cfg(test)]
 pub mod tests;
@@ -12,5 +13,6 @@ mod text_box;
 
 pub use describe::{ApprovalChoice, PromptScope, approval_choices, command_classes, confinement_summary};
 pub use dialogue::{ApprovalAnswer, ApprovalDialogue, DialogueOutcome};
-pub use render::{ScreenSize, render_plain, render_question, render_rule};
+pub use form_text::{FormHead, FormText, render_form};
+pub use render::{ScreenSize, render_question, render_rule};
 pub use text_box::quote_lines;

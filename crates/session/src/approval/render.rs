@@ -18,16 +18,9 @@ const MAX_LISTED_COMMANDS: usize = 20;
 
 /// Lines of the screen below a question: the line of the answer, and the status lines of a run.
 const ANSWER_LINES: usize = 3;
-/// Characters of a command that stands in the title of a form: the title then has 60 at most.
-const MAX_TITLE_COMMAND: usize = 38;
-/// Characters of a command that stands on the line below the title of a form.
-const MAX_SECOND_LINE_COMMAND: usize = 90;
-/// Lines of a command that a form shows before its reasons.
-const MAX_LEADING_LINES: usize = 5;
-
-const TITLE: Style = AnsiColor::Yellow.on_default().bold();
+pub(super) const TITLE: Style = AnsiColor::Yellow.on_default().bold();
 const DANGER: Style = AnsiColor::Red.on_default().bold();
-const PLAIN: Style = Style::new();
+pub(super) const PLAIN: Style = Style::new();
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
 const HEADER: Style = AnsiColor::Cyan.on_default();
@@ -54,41 +47,6 @@ pub fn render_question(question: &ApprovalQuestion, size: ScreenSize, scope: Pro
     text_box.to_text()
 }
 
-/// Renders `question` in full without colours and keys, for a form that may be truncated: Claude Code shows three
-/// lines of it. They show a command of one line and what a yes gives. A longer command comes last, after reasons,
-/// grants and the model's justification.
-pub fn render_plain(question: &ApprovalQuestion, width: usize) -> String {
-    let mut text_box = TextBox::new(width);
-    render_form_title(&mut text_box, question);
-    render_grants(&mut text_box, question);
-    render_circumstances(&mut text_box, question);
-    let mut effects = TextBox::new(width);
-    render_effects(&mut effects, question);
-    let is_short = effects.height() <= MAX_LEADING_LINES;
-    if is_short {
-        text_box.append(&effects);
-    }
-    text_box.push_blank();
-    text_box.push_field("why", &question_reasons(question), PLAIN);
-    text_box.push_field("confined", &[confinement_summary(question)], PLAIN);
-    render_justification(&mut text_box, question);
-    text_box.push_blank();
-    render_parts(&mut text_box, question);
-    if let Some(proposal) = &question.proposal {
-        text_box.push_blank();
-        text_box.push_line("The rule that could be saved:", PLAIN);
-        text_box.push_quote(&proposal.rule.to_string(), |_| PLAIN);
-        render_examples(&mut text_box, proposal);
-    }
-    if !is_short {
-        text_box.push_blank();
-        text_box.append(&effects);
-    }
-    text_box.push_blank();
-    render_warnings(&mut text_box, question, usize::MAX);
-    anstream::adapter::strip_str(&text_box.to_text()).to_string()
-}
-
 /// Renders the question without its answers. A terminal shows the end first, so the command comes at the beginning.
 fn render_body(question: &ApprovalQuestion, width: usize) -> TextBox {
     let mut text_box = TextBox::new(width);
@@ -105,44 +63,12 @@ fn render_body(question: &ApprovalQuestion, width: usize) -> TextBox {
     text_box
 }
 
-fn render_title(text_box: &mut TextBox, question: &ApprovalQuestion) {
+pub(super) fn render_title(text_box: &mut TextBox, question: &ApprovalQuestion) {
     text_box.push_line(&format!("Toolgate asks: may {} do this?", question.tool), TITLE);
 }
 
-/// Names a short command in the title, and shows one of medium length on the line below it.
-fn render_form_title(text_box: &mut TextBox, question: &ApprovalQuestion) {
-    match short_command(question) {
-        Some(command) if command.chars().count() <= MAX_TITLE_COMMAND => {
-            text_box.push_line(&format!("Toolgate asks: run `{command}`?"), TITLE);
-        }
-        Some(command) => {
-            text_box.push_line(&format!("Toolgate asks: may {} run this?", question.tool), TITLE);
-            text_box.push_quote(command, |_| NAME);
-        }
-        None => render_title(text_box, question),
-    }
-}
-
-/// Returns the command if it is the only one and fits one line, without invisible characters. Other effects of the
-/// call, such as the files that the command writes, are shown further below.
-fn short_command(question: &ApprovalQuestion) -> Option<&str> {
-    let mut commands = question.intent.effects.iter().filter_map(|effect| match effect {
-        Effect::Exec(exec) => Some(exec),
-        Effect::Read(_)
-        | Effect::Write(_)
-        | Effect::Network(_)
-        | Effect::SendInput(_)
-        | Effect::Foreign(_)
-        | Effect::Remember(_) => None,
-    });
-    let (exec, None) = (commands.next()?, commands.next()) else { return None };
-    let script = exec.line().script()?.trim_end();
-    let fits = script.chars().count() <= MAX_SECOND_LINE_COMMAND && !script.contains('\n');
-    (fits && exec.analysis().patch.is_none() && !has_invisible_chars(question)).then_some(script)
-}
-
 /// Says which agent asks, and whether the command has run before.
-fn render_circumstances(text_box: &mut TextBox, question: &ApprovalQuestion) {
+pub(super) fn render_circumstances(text_box: &mut TextBox, question: &ApprovalQuestion) {
     if !question.agent_path.is_empty() {
         text_box.push_line(
             &format!("The agent {} wants to, which the model has started.", question.agent_path.join("/")),
@@ -165,6 +91,11 @@ fn render_effects(text_box: &mut TextBox, question: &ApprovalQuestion) {
     for effect in &question.intent.effects {
         render_effect(text_box, effect, question.analysis.as_ref());
     }
+    render_change(text_box, question);
+}
+
+/// Shows the change of files, or the arguments of a foreign tool.
+pub(super) fn render_change(text_box: &mut TextBox, question: &ApprovalQuestion) {
     let remembers = |effect: &Effect| matches!(effect, Effect::Remember(_));
     // The text to remember is shown already.
     let diff = question.intent.diff.as_ref().filter(|_| !question.intent.effects.iter().any(remembers));
@@ -178,7 +109,7 @@ fn render_effects(text_box: &mut TextBox, question: &ApprovalQuestion) {
 }
 
 /// Shows the model's justification.
-fn render_justification(text_box: &mut TextBox, question: &ApprovalQuestion) {
+pub(super) fn render_justification(text_box: &mut TextBox, question: &ApprovalQuestion) {
     if let Some(words) = &question.intent.justification {
         text_box.push_blank();
         text_box.push_line("The model says why, in its own words (not verified):", PLAIN);
@@ -219,7 +150,7 @@ pub fn render_rule(proposal: &RuleProposal, size: ScreenSize) -> String {
 }
 
 /// Lists commands that the rule would allow besides the one in question.
-fn render_examples(text_box: &mut TextBox, proposal: &RuleProposal) {
+pub(super) fn render_examples(text_box: &mut TextBox, proposal: &RuleProposal) {
     if !proposal.allowed_examples.is_empty() {
         text_box.push_line("From then on it would also allow, for example:", PLAIN);
         text_box.push_quote(&proposal.allowed_examples.join("\n"), |_| NAME);
@@ -227,7 +158,7 @@ fn render_examples(text_box: &mut TextBox, proposal: &RuleProposal) {
 }
 
 /// Shows one effect if it needs more than a line.
-fn render_effect(text_box: &mut TextBox, effect: &Effect, analysis: Option<&CommandAnalysis>) {
+pub(super) fn render_effect(text_box: &mut TextBox, effect: &Effect, analysis: Option<&CommandAnalysis>) {
     match effect {
         Effect::Exec(exec) => render_command(text_box, exec, analysis),
         Effect::SendInput(typing) => {
@@ -277,7 +208,7 @@ fn render_command(text_box: &mut TextBox, exec: &ExecEffect, analysis: Option<&C
 }
 
 /// Marks the unknown parts of the script with ‹ and ›.
-fn mark_unknown_words(script: &str, analysis: Option<&CommandAnalysis>) -> String {
+pub(super) fn mark_unknown_words(script: &str, analysis: Option<&CommandAnalysis>) -> String {
     let mut unknown: Vec<&str> = analysis.map(unknown_words).unwrap_or_default();
     // Longest first: one unknown text may be part of another.
     unknown.sort_by_key(|text| std::cmp::Reverse(text.len()));
@@ -330,7 +261,7 @@ fn is_word_char(letter: char) -> bool {
 }
 
 /// Lists the commands that it consists of, and the paths, programs and hosts they are known to touch.
-fn render_parts(text_box: &mut TextBox, question: &ApprovalQuestion) {
+pub(super) fn render_parts(text_box: &mut TextBox, question: &ApprovalQuestion) {
     let (mut shown, mut more) = (0, 0);
     for (command, class, why) in command_classes(question) {
         let plain = matches!(class, "reads" | "ordinary" | "allowed");
@@ -385,13 +316,13 @@ fn render_limits(text_box: &mut TextBox, question: &ApprovalQuestion) {
     render_grants(text_box, question);
 }
 
-fn render_grants(text_box: &mut TextBox, question: &ApprovalQuestion) {
+pub(super) fn render_grants(text_box: &mut TextBox, question: &ApprovalQuestion) {
     let grants: Vec<String> = question.grants.iter().map(|grant| format!("lets it {grant}")).collect();
     text_box.push_field("a yes", &grants, DANGER);
 }
 
 /// Adds warnings about the question itself: escaped characters, and more lines than the screen has for it.
-fn render_warnings(text_box: &mut TextBox, question: &ApprovalQuestion, screen_lines: usize) {
+pub(super) fn render_warnings(text_box: &mut TextBox, question: &ApprovalQuestion, screen_lines: usize) {
     let height = text_box.height();
     if text_box.has_escapes() || has_invisible_chars(question) {
         text_box
@@ -407,7 +338,7 @@ fn render_warnings(text_box: &mut TextBox, question: &ApprovalQuestion, screen_l
 }
 
 /// Reports whether the command contains invisible characters. Some were escaped before they arrived here.
-fn has_invisible_chars(question: &ApprovalQuestion) -> bool {
+pub(super) fn has_invisible_chars(question: &ApprovalQuestion) -> bool {
     question.intent.effects.iter().any(|effect| match effect {
         Effect::Exec(exec) => exec.line().argv().iter().any(|word| word.contains(is_invisible)),
         Effect::Read(_)

@@ -17,6 +17,14 @@ const LABEL: usize = 10;
 /// Indents the continuation of a wrapped line, so that it cannot pass for a line of its own.
 const CONTINUATION_INDENT: &str = "    ";
 
+/// Tells whether a line shows all of its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SummaryLine {
+    Complete,
+    /// The text must be shown elsewhere.
+    Shortened,
+}
+
 /// The lines to show, with styles.
 pub(super) struct TextBox {
     width: usize,
@@ -40,6 +48,24 @@ impl TextBox {
         {
             let more = if at == 0 { "" } else { CONTINUATION_INDENT };
             self.lines.push(format!("{more}{}", apply_style(&line, style)));
+        }
+    }
+
+    /// Adds one line, which is cut if the text is longer.
+    pub(super) fn push_summary(&mut self, text: &str, style: Style) -> SummaryLine {
+        self.note_invisible(text);
+        let line = escape_to_one_line(text);
+        let mut pieces = split_to_width(&line, self.width - 1).into_iter();
+        let first = pieces.next().unwrap_or_default();
+        match pieces.next() {
+            None => {
+                self.lines.push(apply_style(&first, style));
+                SummaryLine::Complete
+            }
+            Some(_) => {
+                self.lines.push(apply_style(&format!("{first}…"), style));
+                SummaryLine::Shortened
+            }
         }
     }
 

@@ -90,7 +90,7 @@ impl QuestionQueue {
                 }
                 continue;
             };
-            let ServerQuestion { server, id, digest, text, dialogue, form_keeper } = question;
+            let ServerQuestion { server, id, digest, text, dialogue, mut form_keeper } = question;
             let terminal = Arc::clone(&self.terminal);
             let mut said = std::pin::pin!(terminal.hold_dialogue(text, dialogue));
             // ends: when the question is answered, here or elsewhere
@@ -104,6 +104,10 @@ impl QuestionQueue {
                         break;
                     }
                     Some(message) = messages.recv() => {
+                        if message.closes_form(&server, id) {
+                            form_keeper = None;
+                            continue;
+                        }
                         if message.settles(&server, id) {
                             terminal::print_hint("that was answered elsewhere, or cancelled");
                             break;
@@ -128,6 +132,12 @@ impl QuestionQueue {
                     (sanitize_ansi::sanitize(&text), rule.map(|rule| sanitize_ansi::sanitize(&rule)));
                 let dialogue = ApprovalDialogue::new(choices, PromptScope::Server, rule);
                 self.questions.push_back(ServerQuestion { server, id, digest, text, dialogue, form_keeper });
+            }
+            Some(ToTerminal::FormClosed { id }) => {
+                let of_form = |question: &&mut ServerQuestion| question.id == id && question.server == server;
+                if let Some(question) = self.questions.iter_mut().find(of_form) {
+                    question.form_keeper = None;
+                }
             }
             Some(ToTerminal::Settled { id }) => {
                 self.questions.retain(|standing| standing.id != id || standing.server != server);

@@ -29,13 +29,21 @@ pub(super) struct ServerMessage {
 }
 
 impl ServerMessage {
+    /// Returns true if the client shows no form of the question `id` of `server`.
+    pub(super) fn closes_form(&self, server: &ServerConnection, id: u64) -> bool {
+        self.server == *server
+            && matches!(self.message, Some(ToTerminal::FormClosed { id: closed }) if closed == id)
+    }
+
     /// Returns true if the question `id` of `server` needs no answer any more.
     pub(super) fn settles(&self, server: &ServerConnection, id: u64) -> bool {
         self.server == *server
             && match &self.message {
                 None => true,
                 Some(ToTerminal::Settled { id: settled }) => *settled == id,
-                Some(ToTerminal::Hello { .. } | ToTerminal::Question { .. }) => false,
+                Some(
+                    ToTerminal::Hello { .. } | ToTerminal::Question { .. } | ToTerminal::FormClosed { .. },
+                ) => false,
             }
     }
 }

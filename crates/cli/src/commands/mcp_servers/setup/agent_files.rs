@@ -146,8 +146,11 @@ fn claude_files(args: &McpSetupArgs, base: &Path, mut server: Value) -> Vec<Agen
     // Otherwise Claude Code hides the tools behind a search, and ends a call whose question waits for long.
     server["alwaysLoad"] = json!(true);
     server["timeout"] = json!(CALL_TIMEOUT.as_secs() * 1000);
-    let file =
-        |path: &str, settings| AgentFile { path: base.join(path), format: SettingsFormat::Json, settings };
+    let file = |path: &str, settings| AgentFile {
+        path: base.join(path),
+        format: SettingsFormat::StrictJson,
+        settings,
+    };
     vec![file(servers, vec![set(&["mcpServers", "toolgate"], server)]), file(settings, permissions)]
 }
 

@@ -5,12 +5,20 @@ use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
 
+use super::merge_lines::merge_lines;
+use super::take_back::{
+    FileStates, RestoringChange, RestoringEdit, RestoringPlan, SettingLocation, json_from_toml,
+    plan_restoring,
+};
+
 /// The format of a settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SettingsFormat {
     Toml,
     /// JSON, with comments.
     Json,
+    /// JSON that its reader refuses if it has a comment.
+    StrictJson,
     /// YAML in block style, of which two levels are edited.
     Yaml,
 }
@@ -40,12 +48,136 @@ pub(super) fn apply_settings(
     match format {
         SettingsFormat::Toml => apply_toml(text, settings),
         SettingsFormat::Json => apply_json(text, settings),
+        SettingsFormat::StrictJson => {
+            check_strict_json(text)?;
+            apply_json(text, settings)
+        }
         SettingsFormat::Yaml => super::edit_yaml::apply_yaml(text, settings),
     }
 }
 
+/// The texts of a file before a setup, after it, and now.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FileTexts<'a> {
+    pub(super) before: &'a str,
+    pub(super) after: &'a str,
+    pub(super) now: &'a str,
+}
+
+/// Returns the current text without the settings of a setup, and the keys of those that were changed since and stay.
+pub(super) fn take_back_settings(
+    format: SettingsFormat,
+    texts: FileTexts<'_>,
+    locations: &[SettingLocation],
+) -> Result<(String, Vec<String>), String> {
+    let plan = |parse: &dyn Fn(&str) -> Result<Value, String>| -> Result<RestoringPlan, String> {
+        let [before, after, now] = [texts.before, texts.after, texts.now].map(parse);
+        let (before, after, now) = (before?, after?, now?);
+        Ok(plan_restoring(FileStates { before: &before, after: &after, now: &now }, locations))
+    };
+    match format {
+        SettingsFormat::Toml => {
+            let plan = plan(&|text| Ok(json_from_toml(parse_toml(text)?.as_table())))?;
+            let mut document = parse_toml(texts.now)?;
+            for edit in &plan.edits {
+                restore_in_toml(document.as_table_mut(), edit, 0);
+            }
+            Ok((document.to_string(), plan.changed))
+        }
+        SettingsFormat::Json | SettingsFormat::StrictJson => {
+            let plan = plan(&|text| {
+                let top = parse_json(text)?.1;
+                top.to_serde_value().ok_or_else(|| "it has no JSON values".to_owned())
+            })?;
+            let (root, top) = parse_json(texts.now)?;
+            plan.edits.iter().for_each(|edit| restore_in_json(&top, edit, 0));
+            Ok((root.to_string(), plan.changed))
+        }
+        SettingsFormat::Yaml => {
+            let merged = merge_lines(texts.after, texts.before, texts.now);
+            let merged = merged.ok_or("it was changed since the setup in the same lines")?;
+            Ok((merged, Vec::new()))
+        }
+    }
+}
+
+/// Refuses what only a lenient reader accepts: the settings would have no effect.
+fn check_strict_json(text: &str) -> Result<(), String> {
+    let text = text.trim_start_matches('\u{feff}').trim();
+    if text.is_empty() {
+        return Ok(());
+    }
+    serde_json::from_str::<Value>(text).map(drop).map_err(|error| {
+        format!(
+            "its agent does not load it, because it is not plain JSON at line {} column {} (a comment, a trailing comma …)",
+            error.line(),
+            error.column()
+        )
+    })
+}
+
+fn parse_toml(text: &str) -> Result<DocumentMut, String> {
+    text.parse().map_err(|error: toml_edit::TomlError| error.to_string())
+}
+
+fn parse_json(text: &str) -> Result<(CstRootNode, CstObject), String> {
+    let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| error.to_string())?;
+    let top = root.object_value_or_create().ok_or("it is not a JSON object")?;
+    Ok((root, top))
+}
+
+/// Carries out `edit` in the table below its first `depth` keys.
+fn restore_in_toml(table: &mut dyn TableLike, edit: &RestoringEdit, depth: usize) {
+    let Some(key) = edit.keys.get(depth) else { return };
+    if depth + 1 < edit.keys.len() {
+        let Some(inner) = table.get_mut(key).and_then(Item::as_table_like_mut) else { return };
+        restore_in_toml(inner, edit, depth + 1);
+        if depth >= edit.kept_depth && inner.is_empty() {
+            table.remove(key);
+        }
+        return;
+    }
+    match &edit.change {
+        RestoringChange::Remove => drop(table.remove(key)),
+        RestoringChange::Replace(value) => {
+            let _same = toml_value(value).map(|value| table.insert(key, toml_edit::value(value)));
+        }
+        // No setup adds to a list in TOML.
+        RestoringChange::RemoveElements(_) => {}
+    }
+}
+
+/// Carries out `edit` in the object below its first `depth` keys.
+fn restore_in_json(object: &CstObject, edit: &RestoringEdit, depth: usize) {
+    let Some(member) = edit.keys.get(depth).and_then(|key| object.get(key)) else { return };
+    if depth + 1 < edit.keys.len() {
+        let Some(inner) = member.object_value() else { return };
+        restore_in_json(&inner, edit, depth + 1);
+        if depth >= edit.kept_depth && inner.properties().is_empty() {
+            member.remove();
+        }
+        return;
+    }
+    match &edit.change {
+        RestoringChange::Remove => member.remove(),
+        RestoringChange::Replace(value) => member.set_value(json_value(value)),
+        RestoringChange::RemoveElements(texts) => {
+            let Some(list) = member.array_value() else { return };
+            for element in list.elements() {
+                let text = element.as_string_lit().and_then(|text| text.decoded_value().ok());
+                if text.is_some_and(|text| texts.contains(&text)) {
+                    element.remove();
+                }
+            }
+            if depth >= edit.kept_depth && list.elements().is_empty() {
+                member.remove();
+            }
+        }
+    }
+}
+
 fn apply_toml(text: &str, settings: &[FileSetting]) -> Result<String, String> {
-    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
+    let mut document = parse_toml(text)?;
     for FileSetting { keys, value } in settings {
         let Some((last, tables)) = keys.split_last() else { continue };
         let mut table: &mut dyn TableLike = document.as_table_mut();
@@ -83,8 +215,7 @@ fn toml_value(value: &Value) -> Option<toml_edit::Value> {
 }
 
 fn apply_json(text: &str, settings: &[FileSetting]) -> Result<String, String> {
-    let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| error.to_string())?;
-    let top = root.object_value_or_create().ok_or("it is not a JSON object")?;
+    let (root, top) = parse_json(text)?;
     for FileSetting { keys, value } in settings {
         let Some((last, objects)) = keys.split_last() else { continue };
         let mut object = top.clone();

@@ -6,6 +6,7 @@ mod edit_settings;
 mod edit_yaml;
 mod merge_lines;
 mod setup_record;
+mod take_back;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,8 @@ use similar::TextDiff;
 
 use self::agent_files::{AgentDirs, AgentFile, advice_for, check_scope, files_for};
 use self::edit_settings::apply_settings;
-use self::setup_record::SetupRecord;
+use self::setup_record::{RecordedFile, SetupRecord, UndoneFile};
+use self::take_back::SettingLocation;
 use crate::args::{McpSetupArgs, WorkspaceArgs};
 use crate::terminal_approver::ask_key;
 
@@ -36,9 +38,12 @@ pub(crate) fn run(args: &McpSetupArgs) -> Result<ExitCode, OperationFault> {
     let files = agent_files(args)?;
     let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
     let (changes, recorded) = match args.undo {
-        true => (record.undo_changes(&paths)?, Vec::new()),
+        true => (undo_changes(record.undo_changes(&files)?), Vec::new()),
         // An earlier setup with other flags leaves nothing behind.
-        false => setup_changes(files, &record.undo_changes(&paths).unwrap_or_default())?,
+        false => {
+            let undone = record.undo_changes(&files).unwrap_or_default();
+            setup_changes(files, &undone)?
+        }
     };
     let changes: Vec<SettingsChange> =
         changes.into_iter().filter(|change| change.before != change.after).collect();
@@ -59,7 +64,9 @@ pub(crate) fn run(args: &McpSetupArgs) -> Result<ExitCode, OperationFault> {
     }
     if args.undo {
         write_all(&changes)?;
-        record.forget(&paths)?;
+        record.forget(&paths)?.iter().for_each(|directory| {
+            let _not_empty = std::fs::remove_dir(directory);
+        });
         terminal::print_stderr("taken back");
         return Ok(ExitCode::SUCCESS);
     }
@@ -76,6 +83,19 @@ pub(crate) fn run(args: &McpSetupArgs) -> Result<ExitCode, OperationFault> {
     }
     terminal::print_hint("`toolgate log` shows afterwards what the agent did through Toolgate");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the changes of an undo, and names the settings that stay.
+fn undo_changes(undone: Vec<UndoneFile>) -> Vec<SettingsChange> {
+    for UndoneFile { change, changed } in &undone {
+        for setting in changed {
+            terminal::print_warning(&format!(
+                "`{setting}` in `{}` was changed since the setup, so it stays; remove it by hand",
+                change.path.display()
+            ));
+        }
+    }
+    undone.into_iter().map(|file| file.change).collect()
 }
 
 /// Returns the settings files of the agent.
@@ -95,24 +115,34 @@ fn is_in_path() -> bool {
     std::env::split_paths(&path).any(|directory| directory.join("toolgate").is_file())
 }
 
-/// Returns the changes of the files, and the same as changes of the texts before any setup. `undone` takes an earlier setup
-/// back.
+/// Returns the changes of the files, and their record: changes of the texts before any setup. `undone` takes an earlier
+/// setup back.
 fn setup_changes(
     files: Vec<AgentFile>,
-    undone: &[SettingsChange],
-) -> Result<(Vec<SettingsChange>, Vec<SettingsChange>), OperationFault> {
+    undone: &[UndoneFile],
+) -> Result<(Vec<SettingsChange>, Vec<RecordedFile>), OperationFault> {
     let (mut changes, mut recorded) = (Vec::new(), Vec::new());
     for AgentFile { path, format, settings } in files {
         let fault =
             |why: String| OperationFault::failed(format!("{}: {why}; nothing was changed", path.display()));
         let now = read_if_exists(&path)?;
-        let earlier = undone.iter().find(|change| change.path == path);
-        let clean = earlier.map_or_else(|| now.clone(), |change| change.after.clone());
+        let earlier = undone.iter().find(|file| file.change.path == path);
+        let clean = earlier.map_or_else(|| now.clone(), |file| file.change.after.clone());
         let after = apply_settings(format, clean.as_deref().unwrap_or_default(), &settings).map_err(fault)?;
-        recorded.push(SettingsChange { path: path.clone(), before: clean, after: Some(after.clone()) });
+        recorded.push(RecordedFile {
+            made_directories: missing_directories(&path),
+            change: SettingsChange { path: path.clone(), before: clean, after: Some(after.clone()) },
+            locations: settings.iter().map(SettingLocation::of).collect(),
+        });
         changes.push(SettingsChange { path, before: now, after: Some(after) });
     }
     Ok((changes, recorded))
+}
+
+/// Returns the directories that the file needs and that do not exist yet, the innermost first.
+fn missing_directories(path: &Path) -> Vec<PathBuf> {
+    let above = path.ancestors().skip(1).take_while(|directory| !directory.exists());
+    above.map(Path::to_owned).collect()
 }
 
 fn read_if_exists(path: &Path) -> Result<Option<String>, OperationFault> {
