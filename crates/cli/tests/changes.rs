@@ -19,10 +19,10 @@ use support::{CommandRun, TestHome};
 use testkit::TestWorkspace;
 
 /// Files of a tree with permissions and content.
-type Listing = BTreeMap<PathBuf, (u32, Vec<u8>)>;
+type TreeContent = BTreeMap<PathBuf, (u32, Vec<u8>)>;
 
-fn list(root: &Path) -> Listing {
-    let mut all = Listing::new();
+fn list(root: &Path) -> TreeContent {
+    let mut all = TreeContent::new();
     let mut directories = vec![root.to_owned()];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(directory).unwrap() {

@@ -111,7 +111,7 @@ impl ToolgateBuilder {
         // Rules are for models; here the caller chooses the commands.
         self.asking = crate::approvals::ApprovalSetup::default();
         let resolved = self.resolve_policy(commands.sessions.spawner())?;
-        let crate::builder::ResolvedPolicy { gate, working_dir, scratch, staged } = resolved;
+        let crate::resolve_policy::ResolvedPolicy { gate, working_dir, scratch, staged } = resolved;
         if let Some(scratch) = &scratch {
             commands.sessions.spawner().lend_scratch(scratch);
         }

@@ -14,6 +14,7 @@ mod confined_server;
 mod hooks;
 #[cfg(feature = "tools")]
 mod internal_command;
+mod resolve_policy;
 #[cfg(feature = "tools")]
 mod staged;
 #[cfg(feature = "tools")]

@@ -148,8 +148,7 @@ fn assemble_parts(spec: SessionSpec, journal: OpenJournal) -> Result<AssembledSe
         .with_observer(Arc::clone(&journal.recorder) as Arc<dyn CallObserver>)
         .with_hook(Arc::clone(&journal.recorder) as Arc<dyn Hook>);
     let (composed, servers) = composed.start_servers(mcp_deps, |_| true)?;
-    let toolgate = composed.build()?;
-    let resumed = journal.resumed.is_some();
+    let (toolgate, resumed) = (composed.build()?, journal.resumed.is_some());
     let session = model.map(|chosen| {
         let (changed, ready) = track_turn_changes(&toolgate, dirs.state.as_deref());
         let setup = AgentSessionSetup {

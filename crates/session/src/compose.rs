@@ -4,32 +4,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::WebSearchTool;
 use exec::spill::Spill;
 use journal::SessionId;
 use runtime::mcp::{self, McpClientDeps, McpServers};
-use runtime::rules::{RulePath, concerns_tool};
 use runtime::wire::{ApiCompat, FreeformDeclaration, IntegerSpelling};
 use runtime::{
-    ApplyPatchToolType, ApprovalPolicy, Approver, BuildFault, CallLimits, CallObserver, Confinement,
-    EnvironmentPolicy, ErrorHints, Hook, ImageSettings, InheritScope, InstalledShell, ModelFamily,
-    RegistryFault, SandboxPolicy, ShellType, ToolHandler, ToolSource, Toolgate, ToolgateBuilder, ToolsConfig,
-    WebSearchMode,
+    ApplyPatchToolType, Approver, BuildFault, CallLimits, CallObserver, Confinement, ErrorHints, Hook,
+    ImageSettings, ModelFamily, RegistryFault, SandboxPolicy, ShellType, ToolHandler, ToolSource, Toolgate,
+    ToolgateBuilder, ToolsConfig, WebSearchMode,
 };
 
 use crate::absent_tools::AbsentTools;
+use crate::configure_builder::{with_approval, with_commands, with_file_access};
 use crate::configured_confinement::command_confinement;
 use crate::confinement_warnings::{self, WarningPrinter};
 use crate::hints;
 use crate::mcp_servers;
 use crate::required_servers::RequiredServers;
 use crate::spill_store::SpillStore;
-use crate::user_rule_file::UserRuleFile;
 use crate::web_search;
 use config::OperationFault;
 use config::flags::WorkspaceArgs;
-use config::private_dirs;
-use config::{Config, SourcedValue, ToolForms, UserDirs};
+use config::{Config, ToolForms, UserDirs};
 
 /// The API in front of a model, as far as it decides the forms in which tools can be offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,96 +138,6 @@ fn registered_name(name: &str) -> String {
     }
 }
 
-/// Passes the readable and the denied paths to the builder.
-fn with_file_access(
-    mut builder: ToolgateBuilder,
-    config: &Config,
-    dirs: &UserDirs,
-) -> Result<ToolgateBuilder, OperationFault> {
-    if !config.files.deny_read_defaults.value {
-        builder = builder.replace_deny_read(Vec::new());
-    }
-    for pattern in &config.files.deny_read {
-        builder = builder.deny_read(&pattern.value);
-    }
-    // A program that reads a server's token, or connects to its approval socket, could approve its own calls. Records
-    // hold what was said and read in other directories.
-    let tokens = private_dirs::token_dir(dirs).into_iter();
-    for own in tokens.chain(private_dirs::approval_socket_dirs(dirs)).chain(private_dirs::record_dirs(dirs)) {
-        // `components()` removes `//` and `.`, which a pattern cannot contain.
-        builder = builder.deny_read(RulePath::Absolute(own.components().collect()).deny_read_pattern());
-    }
-    for root in &config.files.read_roots {
-        let SourcedValue { value, source } = root;
-        // The trailing `/.` makes only a directory resolve. Checked here, where the source of the setting is known.
-        if let Err(error) = exec::fs::canonicalize(&value.join(".")) {
-            let path = value.display();
-            return Err(OperationFault::usage(format!(
-                "{source}: the read root `{path}` cannot be read as a directory: {error}"
-            )));
-        }
-        builder = builder.read_root(value);
-    }
-    Ok(builder)
-}
-
-/// Passes the approval policy, the hooks and the rules for work in `cwd` to the builder.
-fn with_approval(
-    builder: ToolgateBuilder,
-    config: &Config,
-    cwd: &Path,
-    dirs: &UserDirs,
-) -> Result<ToolgateBuilder, OperationFault> {
-    let rules = exec::rules::load(&config::rule_files(cwd, dirs));
-    let mut rules = rules.map_err(|fault| OperationFault::usage(fault.to_string()))?;
-    rules.extend(web_search::search_rule(config));
-    let search = web_search::search_tool_alias(config);
-    if let Some(tool) = &search {
-        rules.extend_to_tool(WebSearchTool::NAME, tool);
-    }
-    let mut builder = builder.rules(rules).approval(match config.approval.value {
-        config::ApprovalMode::Untrusted => ApprovalPolicy::Untrusted,
-        config::ApprovalMode::OnFailure => ApprovalPolicy::OnFailure,
-        config::ApprovalMode::OnRequest => ApprovalPolicy::OnRequest,
-        config::ApprovalMode::Never => ApprovalPolicy::Never,
-        config::ApprovalMode::Auto => ApprovalPolicy::Auto,
-        config::ApprovalMode::Disabled => ApprovalPolicy::Disabled,
-    });
-    if let Some(directory) = &dirs.config {
-        builder = builder.rulebook(Arc::new(UserRuleFile { path: directory.join(config::USER_RULES) }));
-    }
-    Ok(config.hooks.iter().fold(builder, |builder, hook| {
-        let mut hook = hook.to_command_hook();
-        if hook.tools.iter().any(|pattern| concerns_tool(pattern, WebSearchTool::NAME)) {
-            hook.tools.extend(search.clone());
-        }
-        builder.command_hook(hook)
-    }))
-}
-
-/// Passes the environment, the session limit and the shell of commands to the builder.
-fn with_commands(
-    builder: ToolgateBuilder,
-    commands: &config::CommandSettings,
-) -> Result<ToolgateBuilder, OperationFault> {
-    let environment = EnvironmentPolicy {
-        inherit: match commands.inherit.value {
-            config::EnvInheritance::All => InheritScope::All,
-            config::EnvInheritance::Core => InheritScope::Core,
-            config::EnvInheritance::None => InheritScope::None,
-        },
-        pass: commands.pass.iter().map(|name| name.value.clone()).collect(),
-        set: commands.set.iter().map(|pair| pair.value.clone()).collect(),
-    };
-    // Variables from files were checked when the file was read.
-    environment.check().map_err(|fault| OperationFault::usage(format!("--env: {fault}")))?;
-    let builder = builder.environment(environment).sessions(commands.sessions.value);
-    let SourcedValue { value: Some(path), source } = &commands.shell else { return Ok(builder) };
-    let shell = InstalledShell::find(&path.to_string_lossy())
-        .map_err(|fault| OperationFault::usage(format!("{source}: {fault}")))?;
-    Ok(builder.shell(shell))
-}
-
 impl ComposedTools {
     /// Replaces the hints that answers add to errors.
     pub fn with_hints(mut self, hints: ErrorHints) -> Self {
@@ -240,9 +146,12 @@ impl ComposedTools {
     }
 
     /// Changes the builder.
-    pub(crate) fn map_builder(mut self, change: impl FnOnce(ToolgateBuilder) -> ToolgateBuilder) -> Self {
-        self.builder = change(self.builder);
-        self
+    pub(crate) fn map_builder(self, change: impl FnOnce(ToolgateBuilder) -> ToolgateBuilder) -> Self {
+        Self { builder: change(self.builder), ..self }
+    }
+
+    pub(crate) fn builder(&self) -> &ToolgateBuilder {
+        &self.builder
     }
 
     /// Adds an observer.
@@ -426,10 +335,7 @@ impl ComposedTools {
     /// Builds the sandbox alone, without tools.
     pub fn build_sandbox(self) -> Result<runtime::CommandSandbox, OperationFault> {
         self.warn_of_home();
-        if self.stages_changes() && !self.builder.is_staged() {
-            return Err(OperationFault::usage("`toolgate sandbox` writes to your files directly")
-                .with_hint("`toolgate try -- CMD` keeps the changes aside"));
-        }
+        self.check_direct()?;
         self.builder.build_sandbox().map_err(|fault| match fault {
             BuildFault::Scratch(_) => {
                 OperationFault::unconfined(fault.to_string()).with_hint(hints::SCRATCH_HINT)
@@ -441,7 +347,7 @@ impl ComposedTools {
     /// Builds the tool system. Changes that are to be staged get a stage of their own, unless the session has one.
     pub fn build(self) -> Result<Toolgate, OperationFault> {
         self.warn_of_home();
-        if self.stages_changes() && !self.builder.is_staged() {
+        if self.lacks_stage() {
             return self.with_stage(SessionId::new().as_str(), "calls")?.build();
         }
         let config = self.config;

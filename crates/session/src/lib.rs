@@ -7,6 +7,7 @@ pub mod call_title;
 pub mod choose_model;
 pub mod compose;
 mod compose_bounded;
+mod configure_builder;
 mod configured_confinement;
 pub mod confinement_check;
 pub mod confinement_warnings;

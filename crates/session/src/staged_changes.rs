@@ -91,6 +91,20 @@ impl ComposedTools {
         self.config().changes.value == ChangesMode::Staged
     }
 
+    /// Returns true if changes are to be staged, and the session has no stage yet.
+    pub(crate) fn lacks_stage(&self) -> bool {
+        self.stages_changes() && !self.builder().is_staged()
+    }
+
+    /// Checks that a single command, whose changes nothing would stage, may write directly.
+    pub(crate) fn check_direct(&self) -> Result<(), OperationFault> {
+        match self.lacks_stage() {
+            true => Err(OperationFault::usage("`toolgate sandbox` writes to your files directly")
+                .with_hint("`toolgate try -- CMD` keeps the changes aside")),
+            false => Ok(()),
+        }
+    }
+
     /// Stages changes under the id of the session, if the configuration says so.
     pub(crate) fn with_session_stage(self, id: &SessionId) -> Result<Self, OperationFault> {
         if !self.stages_changes() {

@@ -28,7 +28,7 @@ const SAMPLE_BYTES: usize = 8192;
 
 /// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ChangeKind {
+pub enum StagedChangeKind {
     /// The user's entry is removed.
     Removed,
     /// The user's entry becomes one of another kind.
@@ -41,7 +41,7 @@ pub enum ChangeKind {
     Added,
 }
 
-impl ChangeKind {
+impl StagedChangeKind {
     /// Returns its name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ pub struct Change {
     /// The absolute path.
     pub path: PathBuf,
     /// The kind of change.
-    pub kind: ChangeKind,
+    pub kind: StagedChangeKind,
     /// The kind of the entry: the old one of a removal, else the new one.
     pub entry: EntryKind,
     /// The size of the file before; `None` if there was none.
@@ -171,7 +171,9 @@ impl RootLister<'_> {
                     });
                     one.count(&change);
                 }
-                None if change.kind == ChangeKind::Added && entry.status.kind == EntryKind::Directory => {
+                None if change.kind == StagedChangeKind::Added
+                    && entry.status.kind == EntryKind::Directory =>
+                {
                     // A new directory shows in its entries, unless it has none.
                     if layers.entries.below(path).next().is_none() {
                         self.list.changes.push(change);
@@ -211,9 +213,9 @@ impl RootLister<'_> {
         let staged = &entry.status;
         let kind = match (entry.state, &user) {
             (LayerState::Removed, None) => return Ok(None),
-            (LayerState::Removed, Some(_)) => ChangeKind::Removed,
-            (_, None) => ChangeKind::Added,
-            (_, Some(user)) if user.kind != staged.kind => ChangeKind::Replaced,
+            (LayerState::Removed, Some(_)) => StagedChangeKind::Removed,
+            (_, None) => StagedChangeKind::Added,
+            (_, Some(user)) if user.kind != staged.kind => StagedChangeKind::Replaced,
             (LayerState::Merged | LayerState::Opaque, Some(user)) => {
                 let base = match self.layers.base(path, entry) {
                     Some(BaseState::Present(base)) => base.mode,
@@ -222,15 +224,15 @@ impl RootLister<'_> {
                 if staged.mode == user.mode || user.mode != base {
                     return Ok(None);
                 }
-                ChangeKind::Permissions
+                StagedChangeKind::Permissions
             }
             (LayerState::Replaced, Some(user)) => match self.layers.is_applied(path, entry, user)? {
                 true => return Ok(None),
-                false if self.only_permissions_differ(path, entry, user)? => ChangeKind::Permissions,
-                false => ChangeKind::Modified,
+                false if self.only_permissions_differ(path, entry, user)? => StagedChangeKind::Permissions,
+                false => StagedChangeKind::Modified,
             },
         };
-        let is_removed = kind == ChangeKind::Removed;
+        let is_removed = kind == StagedChangeKind::Removed;
         let file_size = |status: &EntryStatus| (status.kind == EntryKind::File).then_some(status.size);
         let was_executable = user.as_ref().is_some_and(is_executable);
         Ok(Some(Change {
@@ -282,9 +284,11 @@ fn is_executable(status: &EntryStatus) -> bool {
 impl FoldedDirectory {
     fn count(&mut self, change: &Change) {
         match change.kind {
-            ChangeKind::Added => self.added += 1,
-            ChangeKind::Modified | ChangeKind::Permissions | ChangeKind::Replaced => self.modified += 1,
-            ChangeKind::Removed => self.removed += 1,
+            StagedChangeKind::Added => self.added += 1,
+            StagedChangeKind::Modified | StagedChangeKind::Permissions | StagedChangeKind::Replaced => {
+                self.modified += 1
+            }
+            StagedChangeKind::Removed => self.removed += 1,
         }
         self.bytes += change.new_size.unwrap_or(0);
     }

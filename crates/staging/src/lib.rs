@@ -20,7 +20,7 @@ mod stage_store;
 
 pub use apply::{ApplyReport, GitLayerDir, GitRules};
 pub use apply_plan::{HeldBack, MergedText, PathConflict, Selection};
-pub use change_list::{Change, ChangeKind, ChangeList, FoldedDirectory};
+pub use change_list::{Change, ChangeList, FoldedDirectory, StagedChangeKind};
 pub use entry_kind::EntryKind;
 pub use history::{Checkpoint, CheckpointKind, HistoryMove, LeftPath};
 pub use stage::{LayerMount, NewStage, Stage, StageUse, StepLabel};

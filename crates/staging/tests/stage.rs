@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode};
 use toolgate_staging::{
-    ChangeKind, GitLayerDir, GitRules, NewStage, Selection, Stage, StageFault, StepLabel,
+    GitLayerDir, GitRules, NewStage, Selection, Stage, StageFault, StagedChangeKind, StepLabel,
 };
 
 /// A user's tree, a stage over it, and the records of commits.
@@ -23,7 +23,7 @@ struct Workplace {
     stage: Stage,
 }
 
-type Listing = BTreeMap<PathBuf, String>;
+type TreeText = BTreeMap<PathBuf, String>;
 
 impl Workplace {
     fn new(files: &[(&str, &str)]) -> Self {
@@ -69,11 +69,11 @@ impl Workplace {
         self.stage.apply(&Selection::All, &self.records, &mut NoGit).unwrap()
     }
 
-    fn listing(&self) -> Listing {
+    fn listing(&self) -> TreeText {
         list(&self.root)
     }
 
-    fn changes(&self) -> Vec<(ChangeKind, PathBuf)> {
+    fn changes(&self) -> Vec<(StagedChangeKind, PathBuf)> {
         let list = self.stage.changes().unwrap();
         let below = |path: &Path| path.strip_prefix(&self.root).unwrap().to_owned();
         list.changes.iter().map(|change| (change.kind, below(&change.path))).collect()
@@ -97,8 +97,8 @@ fn put(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-fn list(root: &Path) -> Listing {
-    let mut all = Listing::new();
+fn list(root: &Path) -> TreeText {
+    let mut all = TreeText::new();
     let mut directories = vec![root.to_owned()];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(directory).unwrap() {
@@ -133,7 +133,7 @@ fn all_kinds_of_changes_are_listed_applied_undone_and_redone() {
     fs::set_permissions(work.upper().join("new/deep/file"), fs::Permissions::from_mode(0o755)).unwrap();
     work.end_step("everything");
     assert_eq!(work.listing(), before, "the tree is untouched");
-    use ChangeKind::{Added, Modified, Removed};
+    use StagedChangeKind::{Added, Modified, Removed};
     let expected = [
         (Removed, "b"),
         (Removed, "dir/y"),
@@ -236,7 +236,7 @@ fn paths_are_applied_and_discarded_one_by_one() {
     work.stage.apply(&a, &work.records, &mut NoGit).unwrap();
     work.stage.discard(&b, &work.records).unwrap();
     assert_eq!(work.listing()[Path::new("a")], "644 session\n");
-    assert_eq!(work.changes(), [(ChangeKind::Modified, PathBuf::from("c"))]);
+    assert_eq!(work.changes(), [(StagedChangeKind::Modified, PathBuf::from("c"))]);
     work.stage.undo(1, &work.records, &mut NoGit).unwrap();
     assert_eq!(work.changes().len(), 2);
     work.stage.undo(1, &work.records, &mut NoGit).unwrap();
@@ -258,7 +258,7 @@ fn configuration_that_programs_obey_is_applied_only_by_name() {
     let report = work.apply();
     assert_eq!(report.held_back.len(), 1);
     assert!(!work.root.join(".claude").exists());
-    assert_eq!(work.changes(), [(ChangeKind::Added, PathBuf::from(".claude/settings.json"))]);
+    assert_eq!(work.changes(), [(StagedChangeKind::Added, PathBuf::from(".claude/settings.json"))]);
     let named = Selection::Paths(vec![work.root.join(".claude")]);
     work.stage.apply(&named, &work.records, &mut NoGit).unwrap();
     assert!(work.root.join(".claude/settings.json").exists());

@@ -2,9 +2,11 @@
 
 use std::process::ExitCode;
 
-use staging::Selection;
+use parking_lot::MutexGuard;
+use runtime::StagedWorkspace;
+use staging::{ChangeList, Selection, Stage};
 
-use super::changes::{self, AfterCommand, ask_after_command};
+use super::changes::{self, AfterTry, ask_after_try};
 use super::sandbox::{self, SandboxRun};
 use crate::args::TryArgs;
 use crate::exit_status::UNCONFINED;
@@ -26,8 +28,7 @@ pub(crate) fn run(args: TryArgs) -> Result<ExitCode, OperationFault> {
     let run = SandboxRun { argv: args.argv.clone(), explain: false };
     let code = sandbox::run_in(&sandbox, run)?;
     staged.end_command(&title).map_err(fault)?;
-    let was_successful = code == ExitCode::SUCCESS;
-    let mut stage = staged.stage();
+    let stage = staged.stage();
     let list = stage.changes().map_err(|fault| stage_fault(&fault))?;
     if list.is_empty() {
         if args.json {
@@ -36,7 +37,7 @@ pub(crate) fn run(args: TryArgs) -> Result<ExitCode, OperationFault> {
             terminal::print_hint("the command changed nothing");
         }
         drop(stage);
-        remove_stage(&staged, id.as_str());
+        remove_stage(&staged);
         return Ok(code);
     }
     if args.json {
@@ -44,48 +45,74 @@ pub(crate) fn run(args: TryArgs) -> Result<ExitCode, OperationFault> {
     } else {
         changes::show_changes(&stage, &list);
     }
-    let mut choice = match () {
-        () if args.yes => AfterCommand::Apply,
-        () if args.apply_if_ok && was_successful => AfterCommand::Apply,
-        () if args.apply_if_ok || args.keep || args.json => AfterCommand::Keep,
-        () => ask_after_command()?,
-    };
-    // ends: with an answer other than the diff
-    while choice == AfterCommand::Diff {
-        changes::print_diff(&stage, &list)?;
-        choice = ask_after_command()?;
-    }
-    let records = staged.records().to_owned();
-    let selection = match choice {
-        AfterCommand::Apply => Some(Selection::All),
-        AfterCommand::Pick => changes::pick(&mut stage, &list)?,
-        AfterCommand::Discard => {
-            drop(stage);
-            remove_stage(&staged, id.as_str());
-            terminal::print_stderr("discarded; your files are as they were");
-            return Ok(code);
-        }
-        AfterCommand::Keep | AfterCommand::Diff => None,
-    };
-    match selection {
-        Some(selection) => match changes::apply_selection(&mut stage, &selection, &records) {
-            Ok(report) => changes::print_apply(&report),
-            Err(fault) => {
-                crate::exit_status::report_fault(&fault);
-                return Ok(ExitCode::from(UNCONFINED));
-            }
-        },
-        None => terminal::print_stderr(&format!(
-            "kept as {id}; `toolgate changes` shows them, `toolgate apply` applies them"
-        )),
-    }
-    Ok(code)
+    let choice = choose(&args, code == ExitCode::SUCCESS, &stage, &list)?;
+    finish(choice, &staged, stage, &list)?.map_or(Ok(code), Ok)
 }
 
-/// Removes a stage that nobody needs.
-fn remove_stage(staged: &runtime::StagedWorkspace, id: &str) {
+/// Returns the choice of the flags, or of the person.
+fn choose(
+    args: &TryArgs,
+    was_successful: bool,
+    stage: &Stage,
+    list: &ChangeList,
+) -> Result<AfterTry, OperationFault> {
+    if args.yes || (args.apply_if_ok && was_successful) {
+        return Ok(AfterTry::Apply);
+    }
+    if args.apply_if_ok || args.keep || args.json {
+        return Ok(AfterTry::Keep);
+    }
+    // ends: with an answer other than the diff
+    loop {
+        match ask_after_try()? {
+            AfterTry::Diff => changes::print_diff(stage, list)?,
+            other => return Ok(other),
+        }
+    }
+}
+
+/// Carries out the choice. Returns the exit status if it is not that of the command.
+fn finish(
+    choice: AfterTry,
+    staged: &StagedWorkspace,
+    mut stage: MutexGuard<'_, Stage>,
+    list: &ChangeList,
+) -> Result<Option<ExitCode>, OperationFault> {
+    let selection = match choice {
+        AfterTry::Apply => Some(Selection::All),
+        AfterTry::Pick => changes::pick(&mut stage, list)?,
+        AfterTry::Discard => {
+            drop(stage);
+            remove_stage(staged);
+            terminal::print_stderr("discarded; your files are as they were");
+            return Ok(None);
+        }
+        AfterTry::Keep | AfterTry::Diff => None,
+    };
+    let Some(selection) = selection else {
+        let id = stage.id();
+        terminal::print_stderr(&format!(
+            "kept as {id}; `toolgate changes` shows them, `toolgate apply` applies them"
+        ));
+        return Ok(None);
+    };
+    match changes::apply_selection(&mut stage, &selection, staged.records()) {
+        Ok(report) => {
+            changes::print_apply(&report);
+            Ok(None)
+        }
+        Err(fault) => {
+            crate::exit_status::report_fault(&fault);
+            Ok(Some(ExitCode::from(UNCONFINED)))
+        }
+    }
+}
+
+/// Removes a stage whose changes are not needed.
+fn remove_stage(staged: &StagedWorkspace) {
     let directory = staged.stage().directory().to_owned();
+    let id = staged.stage().id();
     if let Some(all) = directory.parent() {
-        let _left = staging::StageStore::new(all).remove(id);
+        let _left = staging::StageStore::new(all).remove(&id);
     }
 }

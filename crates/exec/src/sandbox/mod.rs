@@ -24,6 +24,7 @@ mod mount_table;
 pub(crate) mod mounted_layers;
 pub(crate) mod mounts;
 mod named_files;
+mod overlay_mount;
 mod placeholder;
 pub(crate) mod planner;
 pub(crate) mod pool;

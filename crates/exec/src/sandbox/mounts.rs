@@ -5,19 +5,19 @@
 //! Paths are opened without following links, and the opened file is mounted: no process can swap a directory between
 //! the two steps.
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, rmdir, unlink};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, Result};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, FsPickFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
-    fsconfig_create, fsconfig_reconfigure, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, fspick,
-    move_mount, open_tree, unmount,
+    fsconfig_create, fsconfig_reconfigure, fsconfig_set_string, fsmount, fsopen, fspick, move_mount,
+    open_tree, unmount,
 };
 
 use super::cell_plan::{CellPlan, MountContent, PlannedMount};
-use super::stage_holder::StageMount;
+use super::overlay_mount::{clear_volatile_mark, create_overlay_over};
 use super::sys::{self, MountFlags};
 use crate::openat2::openat2;
 
@@ -369,19 +369,6 @@ fn create_overlay(lower: &OwnedFd, upper: &Path, work: &Path) -> Result<OwnedFd>
     create_overlay_over(&[lower], upper, work)
 }
 
-/// Creates an overlay over the layers of `mount` and its root.
-pub(super) fn create_stacked_overlay(mount: &StageMount) -> Result<OwnedFd> {
-    let layers = mount.layers.iter().chain([&mount.root]);
-    let lower = layers.map(|path| open_lower(path)).collect::<Result<Vec<_>>>()?;
-    create_overlay_over(&lower.iter().collect::<Vec<_>>(), &mount.upper, &mount.work)
-}
-
-/// Removes the mark of an overlay that was never synced. It matters after a crash of the machine.
-pub(super) fn clear_volatile_mark(work: &Path) {
-    let mark = work.join("work/incompat/volatile");
-    let _is_new = unlink(mark.join("dirty")).and_then(|()| rmdir(mark));
-}
-
 /// Clones the mount at `path` alone.
 pub(super) fn clone_mount(path: &Path) -> Result<OwnedFd> {
     let flags =
@@ -398,32 +385,6 @@ pub(super) fn attach_at(tree: &OwnedFd, path: &Path) -> Result<()> {
         is_directory: true,
         is_dev: false,
     })
-}
-
-/// Creates an overlay over directories, the topmost first.
-fn create_overlay_over(lower: &[&OwnedFd], upper: &Path, work: &Path) -> Result<OwnedFd> {
-    let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    let (upper, work) = (open_lower(upper)?, open_lower(work)?);
-    // By descriptor: a path may be long and contain the separator of layers.
-    let by_fd = |directory: &OwnedFd| format!("/proc/self/fd/{}", directory.as_raw_fd());
-    match lower {
-        [only] => fsconfig_set_string(&context, "lowerdir", by_fd(only))?,
-        several => {
-            let added = |directory: &&OwnedFd| fsconfig_set_string(&context, "lowerdir+", by_fd(directory));
-            if several.iter().try_for_each(added).is_err() {
-                // Linux before 6.8 takes a list, of 255 bytes.
-                let list: Vec<String> = several.iter().map(|directory| by_fd(directory)).collect();
-                fsconfig_set_string(&context, "lowerdir", list.join(":"))?;
-            }
-        }
-    }
-    for (key, directory) in [("upperdir", &upper), ("workdir", &work)] {
-        fsconfig_set_string(&context, key, by_fd(directory))?;
-    }
-    fsconfig_set_flag(&context, "userxattr")?;
-    // Otherwise an unmount would sync the host's whole file system.
-    let _old_kernel = fsconfig_set_flag(&context, "volatile");
-    create_mount(&context)
 }
 
 /// Returns the size limit of `/dev/shm` in the kernel's syntax: it is memory, and counts as such.
@@ -444,7 +405,7 @@ fn sized_tmpfs(mode: &str, size: &str) -> Result<OwnedFd> {
     create_mount(&context)
 }
 
-fn create_mount(context: &OwnedFd) -> Result<OwnedFd> {
+pub(super) fn create_mount(context: &OwnedFd) -> Result<OwnedFd> {
     fsconfig_create(context)?;
     let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
     fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, flags)

@@ -12,7 +12,7 @@ use rustix::mount::{MoveMountFlags, move_mount};
 use super::cell_plan::path_from_bytes;
 use super::mounts::{self, MountFault};
 use super::sys::Namespaces;
-use super::{cell, sys};
+use super::{cell, overlay_mount, sys};
 use crate::process::codec::{MessageDecoder, MessageEncoder};
 use crate::process::{confined, fd_passing};
 
@@ -179,8 +179,8 @@ fn open_root(root: &Path) -> Result<OwnedFd> {
 }
 
 fn mount_stage(mount: &StageMount) -> Result<()> {
-    mounts::clear_volatile_mark(&mount.work);
-    let tree = mounts::create_stacked_overlay(mount)?;
+    overlay_mount::clear_volatile_mark(&mount.work);
+    let tree = overlay_mount::create_stacked_overlay(mount)?;
     move_mount(&tree, "", CWD, &mount.root, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
 }
 

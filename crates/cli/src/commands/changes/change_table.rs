@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
-use staging::{Change, ChangeKind, ChangeList, EntryKind, FoldedDirectory, Stage};
+use staging::{Change, ChangeList, EntryKind, FoldedDirectory, Stage, StagedChangeKind};
 
 use config::OperationFault;
 use terminal::FAINT;
@@ -54,11 +54,11 @@ pub(super) fn print_next(list: &ChangeList) {
 
 fn change_line(change: &Change, directory: &Path) -> String {
     let (word, style) = match change.kind {
-        ChangeKind::Removed => ("removed", RED),
-        ChangeKind::Replaced => ("replaced", RED),
-        ChangeKind::Modified => ("modified", YELLOW),
-        ChangeKind::Permissions => ("mode", YELLOW),
-        ChangeKind::Added => ("added", GREEN),
+        StagedChangeKind::Removed => ("removed", RED),
+        StagedChangeKind::Replaced => ("replaced", RED),
+        StagedChangeKind::Modified => ("modified", YELLOW),
+        StagedChangeKind::Permissions => ("mode", YELLOW),
+        StagedChangeKind::Added => ("added", GREEN),
     };
     let name = shown(&change.path, directory);
     let slash = if change.entry == EntryKind::Directory { "/" } else { "" };
@@ -96,7 +96,7 @@ fn warnings(change: &Change) -> Option<String> {
     if change.becomes_executable {
         warnings.push("executable".to_owned());
     }
-    if looks_secret(&change.path) && change.kind != ChangeKind::Removed {
+    if looks_secret(&change.path) && change.kind != StagedChangeKind::Removed {
         warnings.push("looks like a secret".to_owned());
     }
     if let Some(when) = &change.takes_effect {

@@ -18,7 +18,7 @@ use session::staged_changes::{SandboxGitRules, find_stage, stage_fault};
 pub(crate) use self::change_diff::print_diff;
 pub(crate) use self::change_table::show_changes;
 pub(crate) use self::pick::pick;
-pub(crate) use self::questions::{AfterCommand, ask_after_command};
+pub(crate) use self::questions::{AfterTry, ask_after_try};
 
 /// A stage, the directory of the records of its commits, and the directory to which given paths are relative.
 struct FoundStage {

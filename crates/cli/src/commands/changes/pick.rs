@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use staging::{Change, ChangeKind, ChangeList, EntryKind, Selection, Stage};
+use staging::{Change, ChangeList, EntryKind, Selection, Stage, StagedChangeKind};
 
 use super::change_diff::diff_of;
 use super::change_table::shown;
@@ -48,12 +48,12 @@ pub(crate) fn pick(stage: &mut Stage, list: &ChangeList) -> Result<Option<Select
 
 fn question_of(change: &Change) -> &'static str {
     match (change.kind, change.entry) {
-        (ChangeKind::Removed, EntryKind::Directory) => "this directory is removed",
-        (ChangeKind::Removed, _) => "it is removed",
-        (ChangeKind::Replaced, _) => "it is replaced",
-        (ChangeKind::Modified, _) => "it is modified",
-        (ChangeKind::Permissions, _) => "its permissions change",
-        (ChangeKind::Added, _) => "it is new",
+        (StagedChangeKind::Removed, EntryKind::Directory) => "this directory is removed",
+        (StagedChangeKind::Removed, _) => "it is removed",
+        (StagedChangeKind::Replaced, _) => "it is replaced",
+        (StagedChangeKind::Modified, _) => "it is modified",
+        (StagedChangeKind::Permissions, _) => "its permissions change",
+        (StagedChangeKind::Added, _) => "it is new",
     }
 }
 

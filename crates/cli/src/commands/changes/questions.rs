@@ -6,7 +6,7 @@ use config::OperationFault;
 
 /// The choice after a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AfterCommand {
+pub(crate) enum AfterTry {
     /// Apply all changes.
     Apply,
     /// Choose some.
@@ -30,9 +30,9 @@ pub(super) fn confirm(question: &str) -> Result<bool, OperationFault> {
 }
 
 /// Asks what happens to the changes of a command. Without an answer, they stay pending.
-pub(crate) fn ask_after_command() -> Result<AfterCommand, OperationFault> {
+pub(crate) fn ask_after_try() -> Result<AfterTry, OperationFault> {
     if !is_interactive() {
-        return Ok(AfterCommand::Keep);
+        return Ok(AfterTry::Keep);
     }
     // ends: with an answer, or at the end of the input
     loop {
@@ -40,11 +40,11 @@ pub(crate) fn ask_after_command() -> Result<AfterCommand, OperationFault> {
             "Apply these changes? [y] yes  [p] pick  [v] view the diff  [d] discard  [k] keep for later: ",
         )?;
         return Ok(match answer.as_str() {
-            "y" | "yes" => AfterCommand::Apply,
-            "p" | "pick" => AfterCommand::Pick,
-            "v" | "view" => AfterCommand::Diff,
-            "d" | "discard" => AfterCommand::Discard,
-            "k" | "keep" | "" => AfterCommand::Keep,
+            "y" | "yes" => AfterTry::Apply,
+            "p" | "pick" => AfterTry::Pick,
+            "v" | "view" => AfterTry::Diff,
+            "d" | "discard" => AfterTry::Discard,
+            "k" | "keep" | "" => AfterTry::Keep,
             _ => continue,
         });
     }
