@@ -3,9 +3,11 @@
 mod args;
 mod commands;
 mod completion_candidates;
+mod confined_command;
 mod edit_config;
 mod exit_status;
 mod run_session;
+mod staged_review;
 mod terminal_approver;
 mod terminal_elicitation;
 

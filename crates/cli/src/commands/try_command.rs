@@ -6,17 +6,17 @@ use parking_lot::MutexGuard;
 use runtime::StagedWorkspace;
 use staging::{ChangeList, Selection, Stage};
 
-use super::changes::{self, AfterTry, ask_after_try};
-use super::sandbox::{self, SandboxRun};
 use crate::args::TryArgs;
+use crate::confined_command::{self, SandboxRun};
 use crate::exit_status::UNCONFINED;
+use crate::staged_review::{self, AfterTry, ask_after_try};
 use config::OperationFault;
 use journal::SessionId;
 use session::staged_changes::stage_fault;
 
 pub(crate) fn run(args: TryArgs) -> Result<ExitCode, OperationFault> {
     let title = args.argv.join(" ");
-    let composed = sandbox::compose_for_command(&args.place, &args.env)?;
+    let composed = confined_command::compose_for_command(&args.place, &args.env)?;
     let id = SessionId::new();
     let composed = composed.record_refusals(false).with_stage(id.as_str(), &title)?;
     let sandbox = composed.build_sandbox()?;
@@ -26,13 +26,13 @@ pub(crate) fn run(args: TryArgs) -> Result<ExitCode, OperationFault> {
     let fault = |fault: runtime::StagedFault| OperationFault::unconfined(fault.to_string());
     staged.begin_command(&title).map_err(fault)?;
     let run = SandboxRun { argv: args.argv.clone(), explain: false };
-    let code = sandbox::run_in(&sandbox, run)?;
+    let code = confined_command::run_in(&sandbox, run)?;
     staged.end_command(&title).map_err(fault)?;
     let stage = staged.stage();
     let list = stage.changes().map_err(|fault| stage_fault(&fault))?;
     if list.is_empty() {
         if args.json {
-            terminal::print_text(&changes::changes_json(&stage, &list).to_string())?;
+            terminal::print_text(&staged_review::changes_json(&stage, &list).to_string())?;
         } else {
             terminal::print_hint("the command changed nothing");
         }
@@ -41,9 +41,9 @@ pub(crate) fn run(args: TryArgs) -> Result<ExitCode, OperationFault> {
         return Ok(code);
     }
     if args.json {
-        terminal::print_text(&changes::changes_json(&stage, &list).to_string())?;
+        terminal::print_text(&staged_review::changes_json(&stage, &list).to_string())?;
     } else {
-        changes::show_changes(&stage, &list);
+        staged_review::show_changes(&stage, &list);
     }
     let choice = choose(&args, code == ExitCode::SUCCESS, &stage, &list)?;
     finish(choice, &staged, stage, &list)?.map_or(Ok(code), Ok)
@@ -65,7 +65,7 @@ fn choose(
     // ends: with an answer other than the diff
     loop {
         match ask_after_try()? {
-            AfterTry::Diff => changes::print_diff(stage, list)?,
+            AfterTry::Diff => staged_review::print_diff(stage, list)?,
             other => return Ok(other),
         }
     }
@@ -80,7 +80,7 @@ fn finish(
 ) -> Result<Option<ExitCode>, OperationFault> {
     let selection = match choice {
         AfterTry::Apply => Some(Selection::All),
-        AfterTry::Pick => changes::pick(&mut stage, list)?,
+        AfterTry::Pick => staged_review::pick(&mut stage, list)?,
         AfterTry::Discard => {
             drop(stage);
             remove_stage(staged);
@@ -96,9 +96,9 @@ fn finish(
         ));
         return Ok(None);
     };
-    match changes::apply_selection(&mut stage, &selection, staged.records()) {
+    match staged_review::apply_selection(&mut stage, &selection, staged.records()) {
         Ok(report) => {
-            changes::print_apply(&report);
+            staged_review::print_apply(&report);
             Ok(None)
         }
         Err(fault) => {

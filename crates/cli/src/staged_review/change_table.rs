@@ -13,7 +13,7 @@ const GREEN: Style = AnsiColor::Green.on_default();
 const YELLOW: Style = AnsiColor::Yellow.on_default();
 
 /// Prints the pending changes of `stage` to standard output.
-pub(super) fn print_changes(stage: &Stage, list: &ChangeList) -> Result<(), OperationFault> {
+pub(crate) fn print_changes(stage: &Stage, list: &ChangeList) -> Result<(), OperationFault> {
     if list.is_empty() {
         terminal::print_hint("no changes are pending");
     }
@@ -46,7 +46,7 @@ fn format_changes(stage: &Stage, list: &ChangeList) -> String {
 }
 
 /// Prints the commands that go on from here.
-pub(super) fn print_next(list: &ChangeList) {
+pub(crate) fn print_next(list: &ChangeList) {
     if !list.is_empty() {
         terminal::print_hint("toolgate apply, toolgate discard, or toolgate changes --diff");
     }

@@ -20,12 +20,12 @@ pub(crate) enum AfterTry {
 }
 
 /// Returns true if a person can answer.
-pub(super) fn is_interactive() -> bool {
+pub(crate) fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// Asks a question; only `y` is a yes.
-pub(super) fn confirm(question: &str) -> Result<bool, OperationFault> {
+pub(crate) fn confirm(question: &str) -> Result<bool, OperationFault> {
     Ok(matches!(ask(&format!("{question} [y/N] "))?.as_str(), "y" | "yes"))
 }
 

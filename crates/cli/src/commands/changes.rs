@@ -1,24 +1,18 @@
 //! Commands about staged changes: `toolgate changes`, `apply`, `discard`, `undo`, `redo`, `checkpoints`.
 
-mod change_diff;
-mod change_table;
-mod pick;
-mod questions;
-
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use staging::{ApplyReport, Change, ChangeList, HistoryMove, Selection, Stage};
+use staging::{ApplyReport, HistoryMove, Selection, Stage};
 
 use crate::args::{ApplyArgs, ChangesArgs, CheckpointsArgs, DiscardArgs, RedoArgs, StageArgs, UndoArgs};
+use crate::staged_review::{
+    apply_selection, changes_json, confirm, is_interactive, pick, print_apply, print_changes, print_diff,
+    print_next, show_changes,
+};
 use config::{OperationFault, UserDirs};
 use session::staged_changes::{SandboxGitRules, find_stage, stage_fault};
-
-pub(crate) use self::change_diff::print_diff;
-pub(crate) use self::change_table::show_changes;
-pub(crate) use self::pick::pick;
-pub(crate) use self::questions::{AfterTry, ask_after_try};
 
 /// A stage, the directory of the records of its commits, and the directory to which given paths are relative.
 struct FoundStage {
@@ -77,49 +71,10 @@ pub(crate) fn run(args: &ChangesArgs) -> Result<ExitCode, OperationFault> {
     } else if args.diff {
         print_diff(&found.stage, &list)?;
     } else {
-        change_table::print_changes(&found.stage, &list)?;
-        change_table::print_next(&list);
+        print_changes(&found.stage, &list)?;
+        print_next(&list);
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the pending changes as JSON.
-pub(crate) fn changes_json(stage: &Stage, list: &ChangeList) -> Value {
-    let change = |change: &Change| {
-        json!({
-            "path": change.path.display().to_string(),
-            "kind": change.kind.as_str(),
-            "entry": change.entry,
-            "old_bytes": change.old_size,
-            "new_bytes": change.new_size,
-            "becomes_executable": change.becomes_executable,
-            "binary": change.is_binary,
-            "takes_effect": change.takes_effect,
-            "looks_secret": change_table::looks_secret(&change.path),
-        })
-    };
-    let folded = list.folded.iter().map(|one| {
-        json!({
-            "path": one.path.display().to_string(),
-            "added": one.added,
-            "modified": one.modified,
-            "removed": one.removed,
-            "new_bytes": one.bytes,
-        })
-    });
-    let git =
-        list.git.iter().map(|(path, files)| json!({"path": path.display().to_string(), "files": files}));
-    let conflicts =
-        list.conflicts.iter().map(|one| json!({"path": one.path.display().to_string(), "why": one.why}));
-    json!({
-        "session": stage.id(),
-        "directory": stage.working_directory().display().to_string(),
-        "title": stage.title(),
-        "changes": list.changes.iter().map(change).collect::<Vec<_>>(),
-        "folded": folded.collect::<Vec<_>>(),
-        "git": git.collect::<Vec<_>>(),
-        "conflicts": conflicts.collect::<Vec<_>>(),
-    })
 }
 
 pub(crate) fn apply(args: &ApplyArgs) -> Result<ExitCode, OperationFault> {
@@ -133,9 +88,9 @@ pub(crate) fn apply(args: &ApplyArgs) -> Result<ExitCode, OperationFault> {
     if args.pick {
         let Some(picked) = pick(&mut found.stage, &list)? else { return Ok(ExitCode::SUCCESS) };
         selection = picked;
-    } else if !args.yes && !args.stage.json && questions::is_interactive() {
+    } else if !args.yes && !args.stage.json && is_interactive() {
         show_changes(&found.stage, &list);
-        if !questions::confirm("Apply?")? {
+        if !confirm("Apply?")? {
             terminal::print_hint("nothing was applied");
             return Ok(ExitCode::SUCCESS);
         }
@@ -147,26 +102,6 @@ pub(crate) fn apply(args: &ApplyArgs) -> Result<ExitCode, OperationFault> {
         print_apply(&report);
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Applies the selected changes to the user's files.
-pub(crate) fn apply_selection(
-    stage: &mut Stage,
-    selection: &Selection,
-    records: &Path,
-) -> Result<ApplyReport, OperationFault> {
-    stage.apply(selection, records, &mut SandboxGitRules).map_err(|fault| {
-        if let staging::StageFault::Conflicts { conflicts } = &fault {
-            for conflict in conflicts {
-                terminal::print_stderr(&format!(
-                    "  {}: {}",
-                    terminal::to_one_line(&conflict.path.display().to_string()),
-                    conflict.why
-                ));
-            }
-        }
-        stage_fault(&fault)
-    })
 }
 
 fn apply_json(stage: &Stage, report: &ApplyReport) -> Value {
@@ -181,44 +116,17 @@ fn apply_json(stage: &Stage, report: &ApplyReport) -> Value {
     })
 }
 
-/// Prints the result of an apply.
-pub(crate) fn print_apply(report: &ApplyReport) {
-    let names = match report.applied.len() {
-        1 => "1 path was changed".to_owned(),
-        count => format!("{count} paths were changed"),
-    };
-    terminal::print_stderr(&format!("applied: {names}; `toolgate undo` takes it back"));
-    let line = |path: &Path| terminal::to_one_line(&path.display().to_string());
-    for merged in &report.merged {
-        terminal::print_stderr(&format!("  merged with your changes: {}", line(&merged.path)));
-    }
-    for held in &report.held_back {
-        terminal::print_warning(&format!(
-            "`{}` was not applied: it takes effect when you {}; `toolgate apply {}` applies it",
-            line(&held.path),
-            held.when,
-            line(&held.path)
-        ));
-    }
-    for path in &report.unsupported {
-        terminal::print_warning(&format!("`{}` was not applied: it is a socket or a device", line(path)));
-    }
-    for note in &report.git_notes {
-        terminal::print_hint(&terminal::to_one_line(note));
-    }
-}
-
 pub(crate) fn discard(args: &DiscardArgs) -> Result<ExitCode, OperationFault> {
     let mut found = FoundStage::find(&args.stage)?;
     let selection = found.selection(&args.paths);
     if !args.yes && !args.stage.json {
-        if !questions::is_interactive() {
+        if !is_interactive() {
             return Err(OperationFault::usage("a discard needs an answer, and there is no terminal")
                 .with_hint("`--yes` discards without a question"));
         }
         let list = found.stage.changes().map_err(|fault| stage_fault(&fault))?;
         show_changes(&found.stage, &list);
-        if !questions::confirm("Discard?")? {
+        if !confirm("Discard?")? {
             terminal::print_hint("nothing was discarded");
             return Ok(ExitCode::SUCCESS);
         }
