@@ -25,10 +25,10 @@
 #[cfg(feature = "mcp")]
 pub use runtime::ConfinedServerProgram;
 pub use runtime::{
-    CommandLimits, Confinement, DEFAULT_DENY_READ, DenyRead, Enforcement, EnforcementGap, EnvironmentFault,
-    EnvironmentPolicy, HostLocality, HostPattern, HostPatternFault, HostRules, InheritScope, LOCALHOST,
-    MinimumTier, MissingTier, NetworkPolicy, PrivateDirectory, ReadRoot, ReadScope, ResourceExcess,
-    SandboxPolicy, Tier, UnenforcedReason, WeakerEnforcement, is_inside_configuration,
+    CommandLimits, Confinement, DEFAULT_DENY_READ, DenyRead, DenyReadFault, Enforcement, EnforcementGap,
+    EnvironmentFault, EnvironmentPolicy, HostLocality, HostPattern, HostPatternFault, HostRules,
+    InheritScope, LOCALHOST, MinimumTier, MissingTier, NetworkPolicy, PrivateDirectory, ReadRoot, ReadScope,
+    ResourceExcess, SandboxPolicy, Tier, UnenforcedReason, WeakerEnforcement, is_inside_configuration,
 };
 #[cfg(feature = "tools")]
 pub use runtime::{
