@@ -704,7 +704,8 @@ fn a_mistyped_command_is_never_sent_to_the_model() {
     let mut screen = RunScreen::new(&[counting(), say("Done.")], &[]);
     screen.sees("›");
     for (typed, hint) in [
-        ("/undo x", "hint: /undo takes no argument\n›"),
+        ("/ps x", "hint: /ps takes no argument\n›"),
+        ("/undo 2", "hint: without `--changes staged`, /undo takes back the last turn only\n›"),
         ("/alow --host x", "hint: there is no /alow; did you mean /allow?\n›"),
         ("/PS", "nothing runs in the background\n›"),
     ] {
@@ -805,6 +806,35 @@ fn text_of_toolgate_is_wrapped_at_words() {
     assert!(long.is_empty(), "{long:#?}");
     screen.types("\x04");
     assert_eq!(screen.ends().0, Some(0));
+}
+
+#[test]
+fn staged_changes_are_applied_and_undone_in_the_session() {
+    let turns = [run("echo a > made; echo b > other"), say("One."), run("cat made other"), say("Two.")];
+    let mut screen = RunScreen::new(&turns, &["--changes", "staged"]);
+    screen.sees("›");
+    screen.types("go\r");
+    screen.sees("2 staged changes are pending");
+    screen.types("/changes\r");
+    screen.sees("added     other  2 B\n›");
+    screen.types("/apply made\r");
+    screen.sees("applied: 1 path was changed");
+    screen.types("/discard other\r");
+    screen.sees("/undo brings them back");
+    screen.types("/undo\r");
+    screen.sees("undone: 3 discard");
+    screen.types("/undo\r");
+    screen.sees("undone: 2 apply");
+    screen.types("/redo\r");
+    screen.sees("redone: 2 apply");
+    screen.types("more\r");
+    screen.sees("1 staged change is pending");
+    screen.types("\x04");
+    let (code, text, home) = screen.ends_and_leaves_home();
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("│ a\n") && text.contains("│ b\n"), "{text}");
+    assert_eq!(std::fs::read_to_string(home.path().join("work/made")).unwrap(), "a\n");
+    assert!(!home.path().join("work/other").exists());
 }
 
 #[test]

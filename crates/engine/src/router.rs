@@ -205,6 +205,13 @@ impl ToolRouter {
         let span = tracing::info_span!("execute_tool", gen_ai.tool.name = ?call.name, gen_ai.tool.call.id = ?call.id.as_str());
         let entry = span.in_scope(|| misnamed.map_or_else(|| state.join_queue(&call), Err));
         async move {
+            if tokio::runtime::Handle::try_current().is_err() {
+                return finalize_output(
+                    Err(ToolError::Fatal(NO_RUNTIME.to_owned())),
+                    &stopwatch,
+                    &state.hints,
+                );
+            }
             // The last safety net: code outside the tool is ours or the embedder's, and may panic too.
             let stop = CallStop::new(cancel, state.cancel_cause.clone(), stopwatch.arrived);
             let answering = AssertUnwindSafe(state.answer(&call, entry, stop, &stopwatch));
@@ -216,6 +223,10 @@ impl ToolRouter {
         .instrument(span)
     }
 }
+
+/// The answer to a call that is polled outside a runtime. Its author reads it in the first test.
+const NO_RUNTIME: &str = "no call can run, because this program polls it without a tokio runtime: await it in one, such as that of \
+                          `#[tokio::main]`";
 
 /// Characters of a failed output that are logged.
 const MAX_LOGGED_CHARS: usize = 200;

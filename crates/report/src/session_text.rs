@@ -5,7 +5,7 @@ use journal::{
     EventTime, JournalEnding, JournalEntry, McpToolRef, RecordedAnswer, RecordedVerdict, RequestUsage,
     SessionSettings, SessionTimeline, TimelineCall, TimelineEvent, TimelineEventKind, TimelineQuestion,
 };
-use runtime::DIRECT_CALL_ID;
+use runtime::DIRECT_CALL_PREFIX;
 use runtime::wire::TranscriptItem;
 
 use super::text_layout::TextLayout;
@@ -191,13 +191,15 @@ pub(crate) fn entry_sentence(entry: &JournalEntry) -> Option<String> {
         JournalEntry::Interrupted { why } => format!("interrupted: {why}"),
         JournalEntry::End { why } => format!("end: {why}"),
         // The user made this call, e.g. with `/undo`.
-        JournalEntry::Intent { call, effects } if call == DIRECT_CALL_ID && !effects.is_empty() => {
+        JournalEntry::Intent { call, effects }
+            if call.starts_with(DIRECT_CALL_PREFIX) && !effects.is_empty() =>
+        {
             format!("the user had Toolgate do this: {}", effects.join(", "))
         }
         JournalEntry::Intent { call, .. }
         | JournalEntry::Verdict { call, .. }
         | JournalEntry::Attempt { call, .. }
-            if call == DIRECT_CALL_ID =>
+            if call.starts_with(DIRECT_CALL_PREFIX) =>
         {
             return None;
         }

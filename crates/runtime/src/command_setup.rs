@@ -78,11 +78,12 @@ impl ToolgateBuilder {
         self
     }
 
-    /// Sets the spill for output that is too long for memory or for the model.
+    /// Sets the spill for output that is too long for memory or for the model. Tools may read its files.
     #[must_use]
-    pub fn spill(mut self, spill: Arc<Spill>) -> Self {
-        self.command_setup.spill = Some(spill);
-        self
+    pub fn spill(self, spill: Arc<Spill>) -> Self {
+        let mut builder = self.read_kept_in(spill.directory());
+        builder.command_setup.spill = Some(spill);
+        builder
     }
 }
 

@@ -20,6 +20,8 @@ mod staged;
 #[cfg(feature = "tools")]
 mod turn;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 pub use builder::{BuildFault, ToolgateBuilder};
 #[cfg(feature = "tools")]
 pub use command_sandbox::{CommandSandbox, ConfinedCommand, SandboxCommand, SandboxFault};
@@ -54,11 +56,11 @@ pub use mcp;
 pub use patch;
 pub use policy::{
     AddressClass, ApprovalPolicy, ApprovalQuestion, ApprovalReason, ClassifiedCommand, CommandAnalysis,
-    CommandLine, CommandRisk, Confinement, ConnectStep, DEFAULT_DENY_READ, Denial, DenyRead, Effect,
-    EffectSummary, Enforcement, EnforcementGap, EnvironmentFault, EnvironmentPolicy, Escalation, ExecEffect,
-    Gate, Grant, Grants, HostLocality, HostPattern, HostPatternFault, HostRules, InheritScope, Intent,
-    LOCALHOST, LOCALHOST_SPELLINGS, MachineLookup, MinimumTier, MissingTier, NetworkPolicy, NotAskedReason,
-    Permit, PlainHttp, PrivateDirectory, ReadRoot, ReadScope, ResourceExcess,
+    CommandLine, CommandRisk, Confinement, ConnectStep, DEFAULT_DENY_READ, Denial, DenyRead, DenyReadFault,
+    Effect, EffectSummary, Enforcement, EnforcementGap, EnvironmentFault, EnvironmentPolicy, Escalation,
+    ExecEffect, Gate, Grant, Grants, HostLocality, HostPattern, HostPatternFault, HostRules, InheritScope,
+    Intent, LOCALHOST, LOCALHOST_SPELLINGS, MachineLookup, MinimumTier, MissingTier, NetworkPolicy,
+    NotAskedReason, Permit, PlainHttp, PrivateDirectory, ReadRoot, ReadScope, ResourceExcess,
     ResourceLimits as CommandLimits, ReviewDecision, RuleProposal, SandboxPolicy, Tier, UnenforcedReason,
     UnreachableHost, Verdict, WeakerEnforcement, host_file_by_name, is_inside_configuration, is_invisible,
     is_secret_name, rules, shell,
@@ -72,9 +74,10 @@ pub use tool::{
     ErrorHints, ForeignBackend, ForeignToolSpec, FreeformArgs, FreeformLanguage, FreeformSpec, FunctionSpec,
     HALT_GRACE, HaltReason, JsonSchema, JsonType, Lane, LocalShellCall, NoticeListener, OmittedSize,
     OutputFacts, OutputImage, OutputItem, OutputStream, PlanStep, ProcessUsage, RequiredCapability,
-    SchemaViolation, ShellForm, StepStatus, StopFlag, StrictMode, TakenOverCall, TextGrammar, ToolCall,
-    ToolError, ToolErrorKind, ToolHandler, ToolJob, ToolNotice, ToolOutput, ToolOutputFuture, ToolPayload,
-    ToolSource, ToolSpec, WorkingDir, erase, replace_lone_surrogates, truncate_middle,
+    SchemaFault, SchemaViolation, ShellForm, StepStatus, StopFlag, StrictFault, StrictMode, TakenOverCall,
+    TextGrammar, ToolCall, ToolError, ToolErrorKind, ToolHandler, ToolJob, ToolNotice, ToolOutput,
+    ToolOutputFuture, ToolPayload, ToolSource, ToolSpec, WorkingDir, erase, replace_lone_surrogates,
+    truncate_middle,
 };
 #[cfg(feature = "tools")]
 pub use tools::{COMMANDS_REFUSED, DEFAULT_SESSIONS, ImageSettings};
@@ -83,8 +86,8 @@ pub use turn::{TurnDiff, TurnDiffTracker};
 #[cfg(feature = "wire")]
 pub use wire;
 
-/// The id of a call that no model made: [`Toolgate::call`].
-pub const DIRECT_CALL_ID: &str = "call";
+/// The beginning of the id of a call that no model made: [`Toolgate::call`].
+pub const DIRECT_CALL_PREFIX: &str = "direct-";
 
 impl std::fmt::Debug for Toolgate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -127,9 +130,11 @@ impl Toolgate {
         self.staged.as_ref()
     }
 
-    /// Answers one call.
+    /// Answers one call. Its id, by which observers and approvers know it, is unique in this process.
     pub async fn call(&self, name: &str, arguments: Value) -> ToolOutput {
-        let call = ToolCall::function(DIRECT_CALL_ID, name, arguments.to_string());
+        static CALLS: AtomicU64 = AtomicU64::new(1);
+        let id = format!("{DIRECT_CALL_PREFIX}{}", CALLS.fetch_add(1, Ordering::Relaxed));
+        let call = ToolCall::function(&id, name, arguments.to_string());
         self.router.dispatch(call, CancellationToken::new()).await
     }
 

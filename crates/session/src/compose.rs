@@ -116,7 +116,6 @@ pub fn compose_in_dirs(
         let spill = Arc::new(Spill::new(state.join("outputs"), &cwd));
         builder = builder
             .edit_records_in(state.join("edits"))
-            .read_kept_in(spill.directory())
             .overflow_store(Arc::new(SpillStore(Arc::clone(&spill))))
             .spill(spill);
     }

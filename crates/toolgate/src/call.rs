@@ -17,9 +17,9 @@ pub use runtime::Spill;
 pub use runtime::{
     AnsweredCall, ApplyPatchToolType, BYTES_PER_TOKEN, CallId, CallLimits, DuplicateCall, ErrorHints,
     FreeformSpec, FunctionSpec, LocalShellCall, ModelFamily, OmittedSize, OutputFacts, OutputImage,
-    OutputItem, OverflowStore, ProcessUsage, RegistryFault, ShellType, TextGrammar, ToolCallRuntime,
-    ToolPayload, ToolRegistry, ToolRouter, ToolSpec, ToolsConfig, WebSearchMode, replace_lone_surrogates,
-    truncate_middle,
+    OutputItem, OverflowStore, ProcessUsage, RegistryFault, SharedCancelCause, ShellType, TextGrammar,
+    ToolCallRuntime, ToolPayload, ToolRegistry, ToolRouter, ToolSpec, ToolsConfig, WebSearchMode,
+    replace_lone_surrogates, truncate_middle,
 };
 #[cfg(feature = "tools")]
 pub use runtime::{DEFAULT_SESSIONS, ImageSettings};

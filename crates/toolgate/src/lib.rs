@@ -64,14 +64,16 @@
 //!
 //! # What your program must know
 //!
-//! - **Linux only**, kernel 5.6 or newer.
+//! - **Linux only**, kernel 5.12 or newer to confine commands. File tools by themselves need 5.6.
 //! - **Calls need a tokio runtime** with its I/O and time drivers, as `#[tokio::main]` has them. Both flavours of the
-//!   runtime work. [`ToolgateBuilder::build`] needs none.
+//!   runtime work. [`ToolgateBuilder::build`] needs none. A call without a runtime is answered with
+//!   [`ToolErrorKind::Fatal`].
 //! - **`main` prepares nothing.** Commands are started by a second process, this same program, executed again. It takes
 //!   that role before `main`. Tests can run commands too. A shared library cannot: see
 //!   [`SpawnFault::NoConstructor`](sandbox::SpawnFault::NoConstructor).
 //! - **Dropping cancels.** A call whose future is dropped is cancelled, and its processes are killed. The last clone of
-//!   a [`Toolgate`] ends the background processes; [`Toolgate::close`] does so and waits.
+//!   a [`Toolgate`] ends the background processes; [`Toolgate::close`] does so, waits, and removes the placeholder
+//!   directories of the sandbox.
 
 pub mod approval;
 pub mod call;

@@ -25,10 +25,10 @@
 #[cfg(feature = "mcp")]
 pub use runtime::ConfinedServerProgram;
 pub use runtime::{
-    CommandLimits, Confinement, ConnectStep, DEFAULT_DENY_READ, DenyRead, Enforcement, EnforcementGap,
-    EnvironmentFault, EnvironmentPolicy, HostLocality, HostPattern, HostPatternFault, HostRules,
-    InheritScope, LOCALHOST, MinimumTier, MissingTier, NetworkPolicy, PrivateDirectory, ReadRoot, ReadScope,
-    ResourceExcess, SandboxPolicy, Tier, UnenforcedReason, UnreachableHost, WeakerEnforcement,
+    CommandLimits, Confinement, ConnectStep, DEFAULT_DENY_READ, DenyRead, DenyReadFault, Enforcement,
+    EnforcementGap, EnvironmentFault, EnvironmentPolicy, HostLocality, HostPattern, HostPatternFault,
+    HostRules, InheritScope, LOCALHOST, MinimumTier, MissingTier, NetworkPolicy, PrivateDirectory, ReadRoot,
+    ReadScope, ResourceExcess, SandboxPolicy, Tier, UnenforcedReason, UnreachableHost, WeakerEnforcement,
     is_inside_configuration,
 };
 #[cfg(feature = "tools")]

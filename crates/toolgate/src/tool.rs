@@ -46,7 +46,7 @@
 pub use runtime::{
     AnyTool, Args, BadArguments, CallAttempt, CancelCause, Cx, Effect, Escalation, ExecEffect,
     ForeignBackend, ForeignToolSpec, FreeformArgs, FreeformLanguage, HALT_GRACE, HaltReason, Intent,
-    JsonSchema, JsonType, Lane, NoticeListener, Permit, RequiredCapability, SchemaViolation, ShellForm,
-    StopFlag, StrictMode, TakenOverCall, ToolHandler, ToolJob, ToolOutputFuture, ToolSource, WorkingDir,
-    erase,
+    JsonSchema, JsonType, Lane, NoticeListener, Permit, RequiredCapability, SchemaFault, SchemaViolation,
+    ShellForm, StopFlag, StrictFault, StrictMode, TakenOverCall, ToolHandler, ToolJob, ToolOutputFuture,
+    ToolSource, WorkingDir, erase,
 };

@@ -60,6 +60,16 @@ async fn a_denied_path_behind_a_link_is_denied_at_its_target() {
 }
 
 #[tokio::test]
+async fn spilled_output_can_be_read_back() {
+    let w = TestWorkspace::new();
+    let spill = std::sync::Arc::new(toolgate::call::Spill::new(w.outside_dir().join("outputs"), &w.path()));
+    let toolgate = Toolgate::at(w.path()).with_tools().spill(std::sync::Arc::clone(&spill)).build().unwrap();
+    let kept = spill.keep("call", b"whole\n").unwrap();
+    let answer = toolgate.call("read_file", json!({ "path": kept })).await;
+    assert_eq!(answer.joined_text(), "1| whole");
+}
+
+#[tokio::test]
 async fn kept_output_behind_a_link_can_be_read_back() {
     let w = TestWorkspace::new();
     w.symlink("state", w.outside_dir());

@@ -4,9 +4,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use toolgate::sandbox::{Enforcement, OneShotFault, OneShotOutput};
+use toolgate::call::{CallId, SharedCancelCause, ToolRouter};
+use toolgate::observe::{CallEvent, CallObserver};
+use toolgate::sandbox::{DenyRead, DenyReadFault, Enforcement, OneShotFault, OneShotOutput};
 use toolgate::sandbox::{EnvironmentPolicy, SandboxCommand, SandboxFault, SandboxPolicy};
-use toolgate::{BuildFault, Toolgate, json};
+use toolgate::tool::{JsonSchema, SchemaFault, StrictFault};
+use toolgate::{BuildFault, ToolErrorKind, Toolgate, json};
 
 /// Runs `command` in `directory`, which it may change.
 fn run(directory: &Path, command: &SandboxCommand) -> Result<OneShotOutput, SandboxFault> {
@@ -33,6 +36,53 @@ fn a_runtime_of_one_thread_runs_commands() -> Result<(), BuildFault> {
     assert!(answer.joined_text().contains("from here"), "{}", answer.joined_text());
     runtime.block_on(toolgate.close());
     Ok(())
+}
+
+#[test]
+fn a_call_without_a_runtime_is_answered_with_what_is_missing() -> Result<(), BuildFault> {
+    use std::task::{Context, Poll, Waker};
+    let toolgate = Toolgate::at(testkit::visible_tempdir().path()).with_tools().build()?;
+    let mut call = std::pin::pin!(toolgate.call("list_dir", json!({"path": "."})));
+    let Poll::Ready(answer) = call.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+        panic!("it waits")
+    };
+    assert_eq!(answer.facts.error, Some(ToolErrorKind::Fatal));
+    assert!(answer.joined_text().contains("without a tokio runtime"), "{}", answer.joined_text());
+    Ok(())
+}
+
+#[test]
+fn each_call_has_an_id_of_its_own() -> Result<(), BuildFault> {
+    struct Ids(std::sync::Mutex<Vec<String>>);
+    impl CallObserver for Ids {
+        fn on_event(&self, call: &CallId, event: &CallEvent) {
+            if matches!(event, CallEvent::Queued { .. }) {
+                self.0.lock().unwrap().push(call.as_str().to_owned());
+            }
+        }
+    }
+    let ids = std::sync::Arc::new(Ids(std::sync::Mutex::default()));
+    let directory = testkit::visible_tempdir();
+    let observer = std::sync::Arc::clone(&ids) as std::sync::Arc<dyn CallObserver>;
+    let toolgate = Toolgate::at(directory.path()).with_tools().observer(observer).build()?;
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    for _ in 0..2 {
+        runtime.block_on(toolgate.call("list_dir", json!({"path": "."})));
+    }
+    let ids = ids.0.lock().unwrap();
+    assert!(ids.len() == 2 && ids[0] != ids[1], "{ids:?}");
+    Ok(())
+}
+
+/// The types that public signatures name.
+#[test]
+fn types_of_signatures_can_be_named() {
+    let _strict: fn(&JsonSchema) -> Result<(), StrictFault> = JsonSchema::check_strict;
+    let _foreign: fn(&toolgate::Value, usize) -> Result<JsonSchema, SchemaFault> = JsonSchema::from_foreign;
+    let _deny: Result<DenyRead, DenyReadFault> = DenyRead::new(["*.pem"], None);
+    let _cause: fn(&ToolRouter) -> &SharedCancelCause = ToolRouter::cancel_cause;
+    #[cfg(feature = "agent")]
+    let _plain = toolgate::agent::PlainHttp::default();
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod running_call;
 mod sandbox_question;
 mod signals;
 mod slash_commands;
+mod staged_commands;
 mod status_lines;
 mod terminal_view;
 mod turn_totals;

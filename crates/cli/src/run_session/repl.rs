@@ -15,6 +15,7 @@ use super::first_prompt::RunLength;
 use super::line_editor::TypedLines;
 use super::refusal_counter::RefusalCounter;
 use super::slash_commands::{AfterCommand, SlashCommands, session_id};
+use super::staged_commands;
 use super::typed_input::TypedInput;
 use super::user_questions::UserQuestions;
 use crate::exit_status::INTERRUPTED;
@@ -180,6 +181,9 @@ impl ReplSession<'_> {
         self.view.on_turn_end(&turn_end);
         self.last_turn_end = turn_end.as_ref().map_or("failed", TurnEnd::as_str);
         self.is_in_turn.send_replace(false);
+        if let Some(pending) = staged_commands::pending_line(self.toolgate) {
+            terminal::print_hint(&pending);
+        }
         ended.map_err(|fault| session::agent_fault(&fault))
     }
 }

@@ -9,6 +9,7 @@ use runtime::{Toolgate, json};
 
 use super::background_processes::{kill_processes, list_processes};
 use super::long_text::{show_diff, show_output};
+use super::staged_commands::{self, STAGED_COMMANDS};
 use super::{PrintedOutput, SessionView, allow_command};
 use config::flags::WorkspaceArgs;
 use config::{NetworkMode, OperationFault, UserDirs};
@@ -22,8 +23,11 @@ use session::turn_diff_store;
 /// The commands and their help.
 pub(super) const COMMANDS: &[(&str, &str)] = &[
     ("allow", "gives this session one more permission; alone: which ones"),
+    ("apply", "applies staged changes to your files; `/apply PATH` some"),
+    ("changes", "the staged changes; `/changes --diff` as a diff"),
     ("clear", "clears the screen"),
     ("diff", "what the last turn changed"),
+    ("discard", "gives staged changes up; `/discard PATH` some"),
     ("help", "this"),
     ("kill", "ends a process in the background; `/kill all` ends all"),
     ("model", "the model; `/model NAME` changes it"),
@@ -32,10 +36,11 @@ pub(super) const COMMANDS: &[(&str, &str)] = &[
     ("policy", "what commands may do, and when you are asked"),
     ("ps", "the processes that run in the background"),
     ("quit", "the end; so is Ctrl-D"),
+    ("redo", "repeats a staged step that was taken back"),
     ("sessions", "your newest sessions"),
     ("status", "this session: model, directory, rights, journal"),
     ("tools", "the tools that the model has"),
-    ("undo", "takes back what the last turn changed"),
+    ("undo", "takes back what the last turn changed; staged: `/undo N` steps"),
 ];
 
 /// The help about keys.
@@ -83,6 +88,17 @@ impl SlashCommands<'_> {
         argument: &str,
     ) -> Result<AfterCommand, OperationFault> {
         match command {
+            "apply" | "changes" | "diff" | "discard" | "redo" | "undo"
+                if self.toolgate.staged().is_some() =>
+            {
+                self.change_stage(command, argument)?;
+            }
+            staged if STAGED_COMMANDS.contains(&staged) => terminal::print_wrapped(
+                "changes go to your files directly in this session; `--changes staged` keeps them aside",
+            )?,
+            "undo" if !argument.is_empty() => {
+                terminal::print_hint("without `--changes staged`, /undo takes back the last turn only");
+            }
             "allow" if argument.is_empty() => terminal::print_wrapped(allow_command::USAGE)?,
             "allow" => return self.allow(argument).map(|place| AfterCommand::Widen(Box::new(place))),
             "help" => terminal::print_wrapped(&help())?,
@@ -124,6 +140,14 @@ impl SlashCommands<'_> {
         terminal::print_wrapped(&format!("allowed: {flag}"))?;
         self.session.handle().steer(format!("(I have allowed {flag}.)")).map_err(session::journal_fault)?;
         Ok(place)
+    }
+
+    /// Executes a command about staged changes, and tells the model.
+    fn change_stage(&mut self, command: &str, argument: &str) -> Result<(), OperationFault> {
+        let Some(done) = staged_commands::execute(self.toolgate, command, argument) else { return Ok(()) };
+        let Some(note) = done? else { return Ok(()) };
+        self.session.forget_file_changes();
+        self.session.handle().steer(note).map_err(session::journal_fault)
     }
 
     /// Ends processes in the background, and tells the model.

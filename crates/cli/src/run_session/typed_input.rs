@@ -58,7 +58,7 @@ impl<'a> TypedInput<'a> {
 }
 
 fn takes_argument(command: &str) -> bool {
-    matches!(command, "allow" | "kill" | "model")
+    matches!(command, "allow" | "apply" | "changes" | "discard" | "kill" | "model" | "redo" | "undo")
 }
 
 fn is_command_name(name: &str) -> bool {
@@ -112,7 +112,7 @@ mod tests {
             ("/Help", TypedInput::Command("help", "")),
             ("/model gpt-5 \n", TypedInput::Command("model", "gpt-5")),
             ("/allow --host a.example\n", TypedInput::Command("allow", "--host a.example")),
-            ("/undo x", mistake("/undo takes no argument")),
+            ("/undo 2", TypedInput::Command("undo", "2")),
             ("/diff is wrong\n", mistake("/diff takes no argument")),
             ("/alow --host x", mistake("there is no /alow; did you mean /allow?")),
             ("/udno", mistake("there is no /udno; did you mean /undo?")),

@@ -36,6 +36,18 @@ pub fn render(totals: &SessionTotals, style: TableStyle) -> String {
     let mut text = format!("{sessions}, {prompts}, {calls}\n\n");
     write_tools(&mut text, totals, style);
     write_failures(&mut text, totals);
+    write_traffic(&mut text, totals);
+    write_waits(&mut text, totals, style);
+    text
+}
+
+/// Formats the tokens and bytes. A client of MCP has a model of its own, of whose requests nothing is known here.
+fn write_traffic(text: &mut String, totals: &SessionTotals) {
+    let answers = format_bytes(totals.tools.values().map(|tool| tool.bytes).fold(0, u64::saturating_add));
+    if totals.requests == 0 {
+        let _infallible = writeln!(text, "{NAME}answers{NAME:#}  {answers}\n");
+        return;
+    }
     let usage = &totals.usage;
     let share = usage.cached_tokens.saturating_mul(100).checked_div(usage.input_tokens).unwrap_or_default();
     let [input, cached, output] =
@@ -44,15 +56,9 @@ pub fn render(totals: &SessionTotals, style: TableStyle) -> String {
         text,
         "{NAME}tokens{NAME:#}   {input} in, {cached} of them cached ({share} %), {output} out"
     );
-    let answers = totals.tools.values().map(|tool| tool.bytes).fold(0, u64::saturating_add);
     let (sent, requests) = (format_bytes(usage.request_bytes), pluralize(totals.requests, "request"));
-    let _infallible = writeln!(
-        text,
-        "{NAME}sent{NAME:#}     {sent} in {requests}; tools answered with {}\n",
-        format_bytes(answers)
-    );
-    write_waits(&mut text, totals, style);
-    text
+    let _infallible =
+        writeln!(text, "{NAME}sent{NAME:#}     {sent} in {requests}; tools answered with {answers}\n");
 }
 
 fn write_tools(text: &mut String, totals: &SessionTotals, style: TableStyle) {
@@ -153,6 +159,9 @@ fn write_failures(text: &mut String, totals: &SessionTotals) {
 fn write_waits(text: &mut String, totals: &SessionTotals, style: TableStyle) {
     let most = totals.waited_ms.iter().copied().max().unwrap_or_default();
     for (waiting, took) in WaitKind::ALL.into_iter().zip(totals.waited_ms) {
+        if waiting == WaitKind::Model && totals.requests == 0 {
+            continue;
+        }
         let bar = match style {
             TableStyle::Charts(_) if took > 0 => {
                 format!("  {CHART}{}{CHART:#}", bar_chart(took, most, MAX_BAR_BLOCKS as u64))
@@ -225,5 +234,26 @@ mod tests {
             let widest = lines.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(widest < width.max(80), "{widest} of {width}");
         }
+    }
+
+    #[test]
+    fn without_a_model_there_are_no_tokens() {
+        let mut tally = SessionTotals::default();
+        tally.add(&sample_session::build_timeline(vec![
+            (0, call_entry("a", "shell", "{}")),
+            (0, answered_entry("a", None, 5, "x")),
+        ]));
+        let text = anstream::adapter::strip_str(&render(&tally, TableStyle::Plain)).to_string();
+        insta::assert_snapshot!(text, @"
+        1 session, 0 prompts, 1 call
+
+        TOOL   CALLS     OK  FAILED      P50      P95      P99
+        shell      1      1       0     5 ms     5 ms     5 ms
+
+        answers  1 byte
+
+        waited   people          0 ms
+        waited   tools           0 ms
+        ");
     }
 }
