@@ -705,7 +705,7 @@ fn a_mistyped_command_is_never_sent_to_the_model() {
     screen.sees("›");
     for (typed, hint) in [
         ("/ps x", "hint: /ps takes no argument\n›"),
-        ("/undo 2", "hint: without `--changes staged`, /undo takes back the last turn only\n›"),
+        ("/undo 2", "hint: without `--changes staged`, /undo takes back the last\n  turn only\n›"),
         ("/alow --host x", "hint: there is no /alow; did you mean /allow?\n›"),
         ("/PS", "nothing runs in the background\n›"),
     ] {
@@ -820,7 +820,7 @@ fn staged_changes_are_applied_and_undone_in_the_session() {
     screen.types("/apply made\r");
     screen.sees("applied: 1 path was changed");
     screen.types("/discard other\r");
-    screen.sees("/undo brings them back");
+    screen.sees("discarded: `other`; /undo brings them back");
     screen.types("/undo\r");
     screen.sees("undone: 3 discard");
     screen.types("/undo\r");

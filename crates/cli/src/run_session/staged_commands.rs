@@ -1,6 +1,6 @@
 //! Slash commands about staged changes: review, apply, discard, undo and redo in the session that made them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use runtime::{StagedWorkspace, Toolgate};
 use staging::{HistoryMove, Selection};
@@ -61,7 +61,7 @@ fn apply(staged: &StagedWorkspace, selection: &Selection) -> Result<Option<Strin
     let report = apply_selection(&mut staged.stage(), selection, staged.records())?;
     remount(staged)?;
     print_apply(&report);
-    let held: Vec<String> = report.held_back.iter().map(|one| format!("`{}`", one.path.display())).collect();
+    let held: Vec<String> = report.held_back.iter().map(|one| quoted(staged, &one.path)).collect();
     Ok(Some(match held.is_empty() {
         true => format!("(I have applied {} of your changes to my files.)", report.applied.len()),
         false => format!("(I have applied your changes to my files, except for {}.)", held.join(", ")),
@@ -72,7 +72,7 @@ fn discard(staged: &StagedWorkspace, selection: &Selection) -> Result<Option<Str
     let discarded =
         staged.stage().discard(selection, staged.records()).map_err(|fault| stage_fault(&fault))?;
     remount(staged)?;
-    let names: Vec<String> = discarded.iter().map(|path| format!("`{}`", path.display())).collect();
+    let names: Vec<String> = discarded.iter().map(|path| quoted(staged, path)).collect();
     terminal::print_wrapped(&format!("discarded: {}; /undo brings them back", names.join(", ")))?;
     Ok(Some(format!("(I have discarded your changes to {}.)", names.join(", "))))
 }
@@ -108,6 +108,15 @@ fn describe(moved: &HistoryMove, word: &str) -> String {
 
 fn labels(moved: &HistoryMove) -> String {
     moved.moved.iter().map(|one| one.label.clone()).collect::<Vec<_>>().join("; ")
+}
+
+/// Returns the path below the directory of the session, in backticks.
+fn quoted(staged: &StagedWorkspace, path: &Path) -> String {
+    let directory = staged.stage().working_directory();
+    format!(
+        "`{}`",
+        terminal::to_one_line(&path.strip_prefix(directory).unwrap_or(path).display().to_string())
+    )
 }
 
 fn remount(staged: &StagedWorkspace) -> Result<(), OperationFault> {
