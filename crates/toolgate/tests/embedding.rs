@@ -53,23 +53,23 @@ fn a_call_without_a_runtime_is_answered_with_what_is_missing() -> Result<(), Bui
 
 #[test]
 fn each_call_has_an_id_of_its_own() -> Result<(), BuildFault> {
-    struct Ids(std::sync::Mutex<Vec<String>>);
+    struct Ids(std::sync::mpsc::Sender<String>);
     impl CallObserver for Ids {
         fn on_event(&self, call: &CallId, event: &CallEvent) {
             if matches!(event, CallEvent::Queued { .. }) {
-                self.0.lock().unwrap().push(call.as_str().to_owned());
+                self.0.send(call.as_str().to_owned()).unwrap();
             }
         }
     }
-    let ids = std::sync::Arc::new(Ids(std::sync::Mutex::default()));
+    let (sender, ids) = std::sync::mpsc::channel();
     let directory = testkit::visible_tempdir();
-    let observer = std::sync::Arc::clone(&ids) as std::sync::Arc<dyn CallObserver>;
+    let observer = std::sync::Arc::new(Ids(sender)) as std::sync::Arc<dyn CallObserver>;
     let toolgate = Toolgate::at(directory.path()).with_tools().observer(observer).build()?;
     let runtime = tokio::runtime::Runtime::new().unwrap();
     for _ in 0..2 {
         runtime.block_on(toolgate.call("list_dir", json!({"path": "."})));
     }
-    let ids = ids.0.lock().unwrap();
+    let ids: Vec<String> = ids.try_iter().collect();
     assert!(ids.len() == 2 && ids[0] != ids[1], "{ids:?}");
     Ok(())
 }
