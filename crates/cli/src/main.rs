@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         CliCommand::Tools(args) => commands::tools::run(&args),
         CliCommand::Pipe(args) => commands::pipe::run(&args),
         CliCommand::Sandbox(args) => commands::sandbox::run(args),
-        CliCommand::Try(args) => commands::try_command::run(args),
+        CliCommand::Try(args) => commands::try_command::run(&args),
         CliCommand::Changes(args) => commands::changes::run(&args),
         CliCommand::Apply(args) => commands::changes::apply(&args),
         CliCommand::Discard(args) => commands::changes::discard(&args),

@@ -95,9 +95,12 @@ impl RunScreen {
     fn text(&self) -> String {
         let text = self.screen();
         let is_content = |line: &&str| {
-            !["session ", "model ", "· ", "to go on: "].iter().any(|start| line.starts_with(start))
-                // The second row of the totals.
-                && !(line.starts_with("  ") && line.ends_with("left") && "100 % of the context left".ends_with(line.trim()))
+            let is_second_row_of_totals = line.starts_with("  ")
+                && line.ends_with("left")
+                && "100 % of the context left".ends_with(line.trim());
+            let is_frame =
+                ["session ", "model ", "· ", "to go on: "].iter().any(|start| line.starts_with(start));
+            !is_frame && !is_second_row_of_totals
         };
         text.trim_end().lines().filter(is_content).collect::<Vec<_>>().join("\n")
     }

@@ -286,7 +286,7 @@ impl FoldedDirectory {
         match change.kind {
             StagedChangeKind::Added => self.added += 1,
             StagedChangeKind::Modified | StagedChangeKind::Permissions | StagedChangeKind::Replaced => {
-                self.modified += 1
+                self.modified += 1;
             }
             StagedChangeKind::Removed => self.removed += 1,
         }

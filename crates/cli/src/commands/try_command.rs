@@ -14,7 +14,7 @@ use config::OperationFault;
 use journal::SessionId;
 use session::staged_changes::stage_fault;
 
-pub(crate) fn run(args: TryArgs) -> Result<ExitCode, OperationFault> {
+pub(crate) fn run(args: &TryArgs) -> Result<ExitCode, OperationFault> {
     let title = args.argv.join(" ");
     let composed = confined_command::compose_for_command(&args.place, &args.env)?;
     let id = SessionId::new();
@@ -45,7 +45,7 @@ pub(crate) fn run(args: TryArgs) -> Result<ExitCode, OperationFault> {
     } else {
         staged_review::show_changes(&stage, &list);
     }
-    let choice = choose(&args, code == ExitCode::SUCCESS, &stage, &list)?;
+    let choice = choose(args, code == ExitCode::SUCCESS, &stage, &list)?;
     finish(choice, &staged, stage, &list)?.map_or(Ok(code), Ok)
 }
 
