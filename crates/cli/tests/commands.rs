@@ -390,7 +390,6 @@ fn a_refused_host_is_named_with_the_flag_that_allows_it() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "tests set up real files")]
 fn a_clone_into_an_empty_directory_is_explained() {
     let shell = CommandFixture::new();
     std::fs::remove_file(shell.workspace.path().join("a.txt")).unwrap();

@@ -94,10 +94,14 @@ impl RunScreen {
     /// Returns the visible text, without the lines about the session and the totals of turns.
     fn text(&self) -> String {
         let text = self.screen();
+        let is_second_row_of_totals = |line: &str| {
+            line.starts_with("  ")
+                && line.ends_with("left")
+                && "100 % of the context left".ends_with(line.trim())
+        };
         let is_content = |line: &&str| {
-            !["session ", "model ", "· ", "to go on: "].iter().any(|start| line.starts_with(start))
-                // The second row of the totals.
-                && !(line.starts_with("  ") && line.ends_with("left") && "100 % of the context left".ends_with(line.trim()))
+            let marks = ["session ", "model ", "· ", "to go on: "];
+            !marks.iter().any(|start| line.starts_with(start)) && !is_second_row_of_totals(line)
         };
         text.trim_end().lines().filter(is_content).collect::<Vec<_>>().join("\n")
     }
