@@ -353,3 +353,12 @@ fn changes_survive_a_kill_and_others_cannot_be_staged() {
     assert_eq!(unconfined.code, Some(2));
     assert!(unconfined.err.contains("commands are not confined"), "{}", unconfined.err);
 }
+
+#[test]
+fn a_directory_that_holds_the_state_cannot_be_staged() {
+    let home = TestHome::new();
+    let ran = home.run(home.path(), &["try", "--keep", "--", "true"], "");
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("Toolgate's own state lies in it"), "{}", ran.err);
+    assert!(ran.err.contains("TOOLGATE_HOME"), "{}", ran.err);
+}

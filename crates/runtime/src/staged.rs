@@ -43,6 +43,14 @@ pub enum StagedFault {
         "changes cannot be staged: commands are not confined, so they would write to your files directly"
     )]
     NotConfined,
+    /// The layers would lie in a directory that they cover.
+    #[error("changes cannot be staged in `{}`: Toolgate's own state lies in it, in `{}`", root.display(), state.display())]
+    StateInside {
+        /// The writable directory.
+        root: PathBuf,
+        /// The directory of the stages.
+        state: PathBuf,
+    },
     /// No directory is writable, so there is nothing to stage.
     #[error("changes cannot be staged: no directory is writable")]
     NothingWritable,
@@ -84,6 +92,10 @@ impl StagedWorkspace {
         let roots: Vec<PathBuf> = roots.iter().filter(|root| !is_inner(root)).cloned().collect();
         if roots.is_empty() {
             return Err(StagedFault::NothingWritable);
+        }
+        if let Some(root) = roots.iter().find(|root| setup.store.directory().starts_with(root)) {
+            let state = setup.store.directory().to_owned();
+            return Err(StagedFault::StateInside { root: root.clone(), state });
         }
         let mut stage = match setup.store.contains(&setup.id) {
             true => setup.store.open(&setup.id, &setup.records)?,

@@ -22,6 +22,7 @@ use crate::hints;
 use crate::mcp_servers;
 use crate::required_servers::RequiredServers;
 use crate::spill_store::SpillStore;
+use crate::staged_changes;
 use crate::web_search;
 use config::OperationFault;
 use config::flags::WorkspaceArgs;
@@ -339,6 +340,7 @@ impl ComposedTools {
             BuildFault::Scratch(_) => {
                 OperationFault::unconfined(fault.to_string()).with_hint(hints::SCRATCH_HINT)
             }
+            BuildFault::Staged(fault) => staged_changes::staged_fault(&fault),
             other => OperationFault::usage(other.to_string()),
         })
     }
@@ -357,6 +359,7 @@ impl ComposedTools {
                 OperationFault::usage(format!("{source}{fault}"))
             }
             BuildFault::Scratch(_) => OperationFault::usage(fault.to_string()).with_hint(hints::SCRATCH_HINT),
+            BuildFault::Staged(fault) => staged_changes::staged_fault(fault),
             other => OperationFault::usage(other.to_string()),
         })
     }

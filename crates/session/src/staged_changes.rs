@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use journal::SessionId;
-use runtime::StagedSetup;
+use runtime::{StagedFault, StagedSetup};
 use staging::{GitLayerDir, GitRules, Stage, StageFault, StageStore};
 
 use crate::compose::ComposedTools;
@@ -83,6 +83,19 @@ pub fn stage_fault(fault: &StageFault) -> OperationFault {
         Some(hint) => error.with_hint(hint),
         None => error,
     }
+}
+
+/// Converts the reason why changes cannot be staged to a command's error.
+pub fn staged_fault(fault: &StagedFault) -> OperationFault {
+    let hint = match fault {
+        StagedFault::Stage(fault) => return stage_fault(fault),
+        StagedFault::Mount(_) => "`toolgate doctor` says whether user namespaces work here",
+        StagedFault::NotConfined | StagedFault::NothingWritable => "add `--sandbox workspace-write`",
+        StagedFault::StateInside { .. } => {
+            "work in a directory below it, or set TOOLGATE_HOME to a directory elsewhere"
+        }
+    };
+    OperationFault::usage(fault.to_string()).with_hint(hint)
 }
 
 impl ComposedTools {

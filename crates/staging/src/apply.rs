@@ -311,6 +311,7 @@ impl Stage {
                     now.map(|status| status.ino) != name.replaced
                 };
                 if !names.names.is_empty() && names.names.iter().all(is_committed) {
+                    let event = self.without_git(event, &names);
                     return self.finish_apply(event, names);
                 }
                 let _left = patch::remove_tree(&self.event_directory(event.number));
@@ -320,6 +321,28 @@ impl Stage {
         }
         self.record.pending = None;
         self.save()
+    }
+
+    /// Leaves the changes of git directories pending: a crash may have come before they were applied.
+    fn without_git(&self, mut event: StageEvent, names: &AppliedNames) -> StageEvent {
+        let has_git =
+            status_of(CWD, &self.event_directory(event.number).join("git-0")).ok().flatten().is_some();
+        if has_git {
+            let roots = self.roots();
+            let below_root = |name: &AppliedName| {
+                let path = name.path.to_path_buf();
+                let found = roots
+                    .iter()
+                    .enumerate()
+                    .rev()
+                    .find_map(|(at, root)| Some((at, path.strip_prefix(root).ok()?)));
+                found.map(|(at, below)| (at, RecordedPath::from_path(below)))
+            };
+            let paths = names.names.iter().filter_map(below_root).collect();
+            event.what =
+                EventKind::Apply { taken: TakenLayers::Entries { layers: self.layers_in_effect(), paths } };
+        }
+        event
     }
 
     /// Returns when a layer, counted from the lowest in effect, was opened.

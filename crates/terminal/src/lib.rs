@@ -83,11 +83,11 @@ pub fn wrap_lines(text: &str, width: usize) -> String {
     text.split('\n').map(wrap).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the start of the text in a line: after its last gap of several blanks in the first half, or after its
-/// indentation.
+/// Returns the start of the text in a line: after its last gap of several blanks that leaves enough room, or after
+/// its indentation.
 fn hanging_indent(line: &str, room: usize) -> usize {
     let gaps = line.match_indices("  ").map(|(at, _)| line.len() - line[at..].trim_start_matches(' ').len());
-    gaps.filter(|start| line[..*start].width() <= room / 2).last().unwrap_or(0)
+    gaps.filter(|start| line[..*start].width() <= room * 3 / 5).last().unwrap_or(0)
 }
 
 /// Returns options to wrap at blanks only.
