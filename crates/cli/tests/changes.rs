@@ -362,3 +362,93 @@ fn a_directory_that_holds_the_state_cannot_be_staged() {
     assert!(ran.err.contains("Toolgate's own state lies in it"), "{}", ran.err);
     assert!(ran.err.contains("TOOLGATE_HOME"), "{}", ran.err);
 }
+
+#[test]
+fn nothing_that_programs_obey_lands_without_its_name() {
+    let place = Place::new(&[("a.txt", "a\n"), ("here/x", "x\n")]);
+    place.git(&["init", "-q"]);
+    place.git(&["add", "."]);
+    place.git(&["commit", "-qm", "first"]);
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    place.try_script(
+        "mkdir -p pkg/.claude pkg/src; echo {} > pkg/.claude/settings.json; echo ok > pkg/src/lib.rs
+        mkdir sub; (cd sub; git init -q; git config core.fsmonitor 'touch /tmp/evil')
+        (cd here; git init -q); mkdir bare; (cd bare; mkdir objects refs; echo x > HEAD)
+        cp -r .git g2; rm -rf .git; echo 'gitdir: g2' > .git",
+    );
+    let applied = place.done(&["apply", "--yes"]);
+    let root = place.root();
+    assert!(root.join("pkg/src/lib.rs").exists());
+    for path in ["pkg/.claude", "sub/.git", "here/.git", "bare", "g2"] {
+        assert!(!root.join(path).exists(), "{path}: {}", applied.err);
+    }
+    assert!(root.join(".git").is_dir());
+    assert_eq!(place.git(&["status", "--porcelain"]), "?? pkg/\n");
+    // What was held back is still pending.
+    place.done(&["apply", "--yes", "pkg/.claude"]);
+    assert!(root.join("pkg/.claude/settings.json").exists());
+}
+
+#[test]
+fn staged_secrets_are_hidden_from_later_commands() {
+    let place = Place::new(&[("a.txt", "a\n")]);
+    place.try_script("echo KEY=1 > .env; echo KEY=1 > plain");
+    let state = place.home.path().join(".local/state/toolgate/changes");
+    assert!(state.exists());
+    let script = format!("ls {0} 2>&1; cat {0}/*/layer-*/0/plain 2>&1; true", state.display());
+    for command in [&["try", "--keep"][..], &["sandbox"]] {
+        let ran = place.done(&[command, &["--", "sh", "-c", &script]].concat());
+        assert!(!ran.out.contains("KEY"), "{}", ran.out);
+    }
+}
+
+#[test]
+fn an_undo_keeps_what_you_wrote_into_an_applied_directory() {
+    let place = Place::new(&[("a.txt", "a\n")]);
+    place.try_script("mkdir made; echo port=80 > made/config");
+    place.done(&["apply", "--yes"]);
+    let file = place.root().join("made/config");
+    let modified = fs::metadata(&file).unwrap().modified().unwrap();
+    fs::write(&file, "port=99\n").unwrap();
+    fs::File::options().write(true).open(&file).unwrap().set_modified(modified).unwrap();
+    let undone = place.done(&["undo"]);
+    assert!(undone.err.contains("you changed it since"), "{}", undone.err);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "port=99\n");
+}
+
+#[test]
+fn what_a_replaced_directory_loses_is_listed() {
+    let place = Place::new(&[("src/notes", "precious\n"), ("src/deep/x", "x\n")]);
+    place.try_script("rm -r src && mkdir src && echo new > src/new.rs");
+    assert_snapshot!(place.done(&["changes"]).out, @r"
+    removed   src/deep/
+    removed   src/notes  9 B
+    added     src/new.rs  4 B
+    ");
+}
+
+#[test]
+fn a_directory_that_you_changed_while_it_was_removed_is_a_conflict() {
+    let place = Place::new(&[("dir/sub/one", "1\n")]);
+    let root = place.root();
+    // This command stands for the user: it runs outside of the sandbox.
+    let mut user = Command::new("sh");
+    let mut user =
+        user.args(["-c", "sleep 0.4; echo mine > dir/sub/one"]).current_dir(&root).spawn().unwrap();
+    place.try_script("rm -r dir; sleep 1");
+    user.wait().unwrap();
+    assert_eq!(place.run(&["apply", "--yes"]).code, Some(2));
+    assert_eq!(fs::read_to_string(root.join("dir/sub/one")).unwrap(), "mine\n");
+}
+
+#[test]
+fn permissions_that_you_changed_survive_a_merge() {
+    let text = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+    let place = Place::new(&[("a.txt", text)]);
+    place.try_script("sed -i s/1/one/ a.txt");
+    let file = place.root().join("a.txt");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    place.done(&["apply", "--yes"]);
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::read_to_string(&file).unwrap(), text.replace('1', "one"));
+}

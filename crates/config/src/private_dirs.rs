@@ -23,7 +23,7 @@ pub fn token_dir(dirs: &UserDirs) -> Option<PathBuf> {
 /// Returns the directories of the user's records: journals, earlier prompts and the diffs of turns. Kept outputs are not
 /// among them, because an answer names their files.
 pub fn record_dirs(dirs: &UserDirs) -> Vec<PathBuf> {
-    let in_state = ["prompts", "turns"].map(|name| Some(dirs.state.as_ref()?.join(name)));
+    let in_state = ["changes", "prompts", "turns"].map(|name| Some(dirs.state.as_ref()?.join(name)));
     in_state.into_iter().chain([dirs.sessions.clone()]).flatten().collect()
 }
 

@@ -14,6 +14,7 @@ use crate::base_state::{BaseDepth, BaseEntry};
 use crate::entry_kind::status_of;
 use crate::git_layer_dir::{changed_git_files, flatten_git_directory};
 use crate::merged_entries::MergedEntries;
+use crate::open_files::{names_in, open_directory};
 use crate::stage::{Stage, StepLabel, seconds_now};
 use crate::stage_fault::StageFault;
 use crate::stage_record::{
@@ -176,7 +177,12 @@ impl Stage {
         self.finish_pending(records)?;
         self.end_step_locked(&StepLabel { text: "unfinished step".to_owned(), calls: Vec::new() })?;
         let mut taken = Vec::new();
-        for (at, root) in self.roots().iter().enumerate() {
+        // Everything can be given up, also what cannot be read.
+        let roots: Vec<PathBuf> = if *selection == Selection::All { Vec::new() } else { self.roots() };
+        if *selection == Selection::All && !self.layers_in_effect().is_empty() {
+            taken.extend((0..self.record.roots.len()).map(|at| (at, PathBuf::new())));
+        }
+        for (at, root) in roots.iter().enumerate() {
             let entries = self.merged_entries(at)?;
             let mut above: Option<PathBuf> = None;
             for (path, _) in entries.iter() {
@@ -199,17 +205,28 @@ impl Stage {
         let takes_all = *selection == Selection::All;
         let taken_layers = self.taken(&taken, takes_all);
         self.at_directory(private_files::create_private_dir(&self.event_directory(number)))?;
-        self.move_taken(number, &taken_layers, MoveDirection::OutOfLayers)?;
-        self.push_event(StageEvent {
+        let event = StageEvent {
             number,
             at: seconds_now(),
             began: 0,
             what: EventKind::Discard { taken: taken_layers },
-        });
-        self.record.generation += 1;
+        };
+        self.record.pending = Some(PendingEvent::Discard(event.clone()));
         self.save()?;
+        self.finish_discard(event)?;
         let roots = self.roots();
         Ok(taken.into_iter().map(|(root, path)| roots[root].join(path)).collect())
+    }
+
+    /// Moves the entries of a discard out of their layers. Repeats what a crash interrupted.
+    fn finish_discard(&mut self, event: StageEvent) -> Result<(), StageFault> {
+        if let EventKind::Discard { taken } = &event.what {
+            self.move_taken(event.number, taken, MoveDirection::OutOfLayers)?;
+        }
+        self.record.pending = None;
+        self.push_event(event);
+        self.record.generation += 1;
+        self.save()
     }
 
     fn is_taken(&self, taken: &[(usize, PathBuf)], path: &Path) -> bool {
@@ -287,7 +304,7 @@ impl Stage {
         for name in names.names.iter_mut().filter(|name| name.puts) {
             let path = name.path.to_path_buf();
             let below = path.strip_prefix("/").unwrap_or(&path);
-            name.after = self.at_directory(BaseEntry::read(&root, below, BaseDepth::Tree))?;
+            name.after = self.at_directory(BaseEntry::read(&root, below, BaseDepth::ExactTree))?;
         }
         self.write_names(event.number, &names)?;
         if let EventKind::Apply { taken } = &event.what {
@@ -306,21 +323,32 @@ impl Stage {
         match pending {
             PendingEvent::Apply(event) => {
                 let names = self.read_names(event.number)?;
-                let is_committed = |name: &AppliedName| {
-                    let now = status_of(CWD, &name.path.to_path_buf()).ok().flatten();
-                    now.map(|status| status.ino) != name.replaced
-                };
-                if !names.names.is_empty() && names.names.iter().all(is_committed) {
+                if self.was_committed(event.number, &names)? {
                     let event = self.without_git(event, &names);
                     return self.finish_apply(event, names);
                 }
                 let _left = patch::remove_tree(&self.event_directory(event.number));
             }
-            // Its commit was made or not; in both cases the tree is whole, and the next undo compares it again.
-            PendingEvent::UndoApply => {}
+            PendingEvent::Discard(event) => return self.finish_discard(event),
+            PendingEvent::Undo => self.finish_undo()?,
         }
         self.record.pending = None;
         self.save()
+    }
+
+    /// Returns true if the commit of an apply was made: it keeps what it replaces, and a rollback restores that.
+    fn was_committed(&self, number: u32, names: &AppliedNames) -> Result<bool, StageFault> {
+        let kept = open_directory(&self.kept_directory(number)).and_then(|kept| names_in(&kept));
+        if !kept.map_err(|errno| self.fault(errno.into()))?.is_empty() {
+            return Ok(true);
+        }
+        let is_there = |name: &AppliedName| matches!(status_of(CWD, &name.path.to_path_buf()), Ok(Some(_)));
+        let only_adds = names.names.iter().all(|name| name.replaced.is_none());
+        let changed_modes = names.modes.iter().any(|mode| {
+            let now = status_of(CWD, &mode.path.to_path_buf()).ok().flatten();
+            now.is_some_and(|now| now.mode == mode.new)
+        });
+        Ok((only_adds && names.names.iter().any(is_there)) || (names.names.is_empty() && changed_modes))
     }
 
     /// Leaves the changes of git directories pending: a crash may have come before they were applied.

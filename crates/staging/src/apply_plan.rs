@@ -12,6 +12,7 @@ use rustix::fs::CWD;
 use crate::base_state::{BaseDepth, BaseEntry, BaseState, LayerBases, MAX_MERGED_BYTES};
 use crate::entry_kind::{EntryKind, EntryStatus, status_of};
 use crate::layer_entries::LayerState;
+use crate::merge_texts::merge_texts;
 use crate::merged_entries::{MergedEntries, MergedEntry};
 use crate::open_files::{
     link_target, names_in, open_directory, open_parent, open_readable, read_limited, same_content, split,
@@ -43,11 +44,17 @@ impl Selection {
         }
     }
 
-    /// Returns true if the user named `path` or something that contains only it.
+    /// Returns true if the user named `path` itself, something below it, or the configuration directory around it.
     fn names(&self, path: &Path) -> bool {
+        let is_configuration = |chosen: &Path| {
+            policy::host_file_by_name(Path::new(chosen.file_name().unwrap_or_default())).is_some()
+                || chosen.file_name().is_some_and(|name| name == ".git")
+        };
         match self {
             Self::All => false,
-            Self::Paths(paths) => paths.iter().any(|chosen| path.starts_with(chosen)),
+            Self::Paths(paths) => paths.iter().any(|chosen| {
+                chosen.starts_with(path) || (path.starts_with(chosen) && is_configuration(chosen))
+            }),
         }
     }
 }
@@ -203,7 +210,7 @@ impl RootPlanner<'_> {
                 (true, false) => {}
                 (false, true) => {
                     self.plan_entry(path, entry, user)?;
-                    self.take(path);
+                    self.take_unheld(path);
                     if is_directory {
                         planned = Some(path.to_owned());
                     }
@@ -219,6 +226,21 @@ impl RootPlanner<'_> {
         Ok(())
     }
 
+    /// Takes `path` out of the layers, except for entries below it that are held back.
+    fn take_unheld(&mut self, path: &Path) {
+        let absolute = self.layers.root.join(path);
+        let is_held = |one: &HeldBack| one.path.starts_with(&absolute);
+        if !self.plan.held_back.iter().any(is_held) {
+            return self.take(path);
+        }
+        let layers = self.layers;
+        for (below, _) in layers.entries.children(path) {
+            if !self.plan.held_back.iter().any(|one| one.path == layers.root.join(below)) {
+                self.take_unheld(below);
+            }
+        }
+    }
+
     fn take(&mut self, path: &Path) {
         self.plan.taken.push((self.layers.index, path.to_owned()));
     }
@@ -230,11 +252,7 @@ impl RootPlanner<'_> {
         entry: &MergedEntry,
         user: Option<&EntryStatus>,
     ) -> io::Result<bool> {
-        let absolute = self.layers.root.join(path);
-        let Some(file) = policy::host_file_by_name(path) else { return Ok(false) };
-        if file.role != policy::HostFileRole::Configuration || self.selection.names(&absolute) {
-            return Ok(false);
-        }
+        let Some(when) = self.takes_effect(path) else { return Ok(false) };
         let is_changed = match (entry.state, user) {
             (LayerState::Removed, None) => false,
             (LayerState::Replaced, Some(user)) => !self.layers.is_applied(path, entry, user)?,
@@ -242,9 +260,34 @@ impl RootPlanner<'_> {
             _ => true,
         };
         if is_changed {
-            self.plan.held_back.push(HeldBack { path: absolute, when: file.when });
+            self.plan.held_back.push(HeldBack { path: self.layers.root.join(path), when });
         }
         Ok(is_changed)
+    }
+
+    /// Returns the user's action that makes the entry at `path` take effect, unless the user named it.
+    fn takes_effect(&self, path: &Path) -> Option<String> {
+        if self.selection.names(&self.layers.root.join(path)) {
+            return None;
+        }
+        if path.file_name().is_some_and(|name| name == ".git") || self.is_bare_repository(path) {
+            return Some("use git there".to_owned());
+        }
+        let file = policy::host_file_by_name(path)?;
+        (file.role == policy::HostFileRole::Configuration).then_some(file.when)
+    }
+
+    /// Returns true if git would take the directory at `path` for a repository.
+    fn is_bare_repository(&self, path: &Path) -> bool {
+        let has = |name: &str| {
+            let below = path.join(name);
+            let staged =
+                self.layers.entries.get(&below).is_some_and(|entry| entry.state != LayerState::Removed);
+            staged || matches!(self.layers.user_status(&below), Ok(Some(_)))
+        };
+        let touches = |name: &str| self.layers.entries.get(&path.join(name)).is_some();
+        let parts = ["HEAD", "objects", "refs"];
+        parts.iter().any(|part| touches(part)) && parts.iter().all(|part| has(part))
     }
 
     /// Plans a directory that exists on both sides: its permissions, and the removal of what an opaque one hides.
@@ -301,7 +344,8 @@ impl RootPlanner<'_> {
         if let Some(why) = self.conflict(path, entry, user.as_ref(), BaseDepth::Tree)? {
             match self.merge(path, entry, user.as_ref())? {
                 Some(bytes) => {
-                    let new = NewEntry::Content { bytes, attributes_of: entry.source.clone() };
+                    let attributes_of = self.attributes_of_merge(path, entry, user.as_ref());
+                    let new = NewEntry::Content { bytes, attributes_of };
                     self.plan.merged.push(MergedText { path: self.layers.root.join(path) });
                     self.plan.commit.changes.push(change(Some(new)));
                 }
@@ -340,6 +384,10 @@ impl RootPlanner<'_> {
                     .collect();
                 let mut entries = Vec::with_capacity(children.len());
                 for (below, child) in children {
+                    if let Some(when) = self.takes_effect(&below) {
+                        self.plan.held_back.push(HeldBack { path: self.layers.root.join(&below), when });
+                        continue;
+                    }
                     let name = below.file_name().map(OsString::from).unwrap_or_default();
                     match self.new_entry(&below, &child) {
                         Some(new) => entries.push((name, new)),
@@ -368,9 +416,43 @@ impl RootPlanner<'_> {
             (Some(BaseState::Present(_)), None) => Some("you removed it"),
             (Some(BaseState::Present(base)), Some(_)) => {
                 let now = BaseEntry::read(&self.layers.tree, path, depth)?;
-                (!now.is_some_and(|now| base.is_same(&now))).then_some("you changed it too")
+                let is_same = now.is_some_and(|now| base.is_same(&now)) && self.is_same_below(path)?;
+                (!is_same).then_some("you changed it too")
             }
         })
+    }
+
+    /// Returns true if what earlier steps changed below `path` is in the user's tree as it was then: the step that
+    /// removed or replaced `path` saw it later.
+    fn is_same_below(&self, path: &Path) -> io::Result<bool> {
+        for bases in &self.layers.bases {
+            for (below, base) in bases.below(self.layers.index, path) {
+                let now = BaseEntry::read(&self.layers.tree, below, BaseDepth::Entry)?;
+                let is_same = match (base, &now) {
+                    (BaseState::Absent, now) => now.is_none(),
+                    // Its own base, which a directory has for its permissions, was recorded without its entries.
+                    (BaseState::Present(base), Some(now)) => base.is_same(now) || base.is_directory(),
+                    (BaseState::Present(_), None) | (BaseState::Unknown, _) => false,
+                };
+                if !is_same {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns the file whose permissions a merged text gets: the session's if it changed them, else the user's.
+    fn attributes_of_merge(&self, path: &Path, entry: &MergedEntry, user: Option<&EntryStatus>) -> PathBuf {
+        let base = match self.layers.base(path, entry) {
+            Some(BaseState::Present(base)) => Some(base.mode),
+            Some(BaseState::Absent | BaseState::Unknown) | None => None,
+        };
+        let session_changed = base.is_some_and(|mode| mode != entry.status.mode);
+        match session_changed && user.is_none_or(|user| Some(user.mode) == base) {
+            true => entry.source.clone(),
+            false => self.layers.root.join(path),
+        }
     }
 
     /// Joins the changes of the user and of the session to a text. Returns `None` if they touch the same lines.
@@ -396,11 +478,9 @@ impl RootPlanner<'_> {
         let first = first.map(|source| read_limited(CWD, &source, MAX_MERGED_BYTES)).transpose()?.flatten();
         let (Some(theirs), Some(ours), Some(first)) = (theirs, ours, first) else { return Ok(None) };
         let Some(base) = text.restore(&first) else { return Ok(None) };
-        let is_text = [&base, &theirs, &ours].iter().all(|bytes| std::str::from_utf8(bytes).is_ok());
-        if !is_text {
-            return Ok(None);
-        }
-        Ok(diffy::merge_bytes(&base, &theirs, &ours).ok())
+        let texts = [&base, &theirs, &ours].map(|bytes| std::str::from_utf8(bytes).ok());
+        let [Some(base), Some(theirs), Some(ours)] = texts else { return Ok(None) };
+        Ok(merge_texts(base, theirs, ours).map(String::into_bytes))
     }
 
     /// Returns the file of the lowest layer, from which the base's text differs.

@@ -45,6 +45,9 @@ pub(crate) struct BaseEntry {
     /// The hash of its content: of a file, of a link's target, or of everything in a directory that was removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
+    /// When anything in it changed last.
+    #[serde(default)]
+    newest: i128,
     /// The text, for a merge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<BaseText>,
@@ -68,6 +71,8 @@ pub(crate) enum BaseDepth {
     Entry,
     /// Everything in it.
     Tree,
+    /// Everything in it, with the times at which anything of it changed. A copy is not the same.
+    ExactTree,
 }
 
 impl BaseEntry {
@@ -76,6 +81,7 @@ impl BaseEntry {
         let Some(parent) = open_parent(root, path)? else { return Ok(None) };
         let name = split(path).1;
         let Some(status) = status_of(parent.as_fd(), name)? else { return Ok(None) };
+        let mut newest = status.ctime;
         let hash = match (status.kind, depth) {
             (EntryKind::File, _) if status.size <= MAX_HASHED_BYTES => {
                 // A file that this user may not read cannot be changed through the layer either.
@@ -84,17 +90,26 @@ impl BaseEntry {
             (EntryKind::Link, _) => {
                 Some(hash_bytes(link_target(parent.as_fd(), name)?.as_os_str().as_encoded_bytes()))
             }
-            (EntryKind::Directory, BaseDepth::Tree) => Some(hash_tree(&parent, name)?),
+            (EntryKind::Directory, BaseDepth::Tree | BaseDepth::ExactTree) => {
+                let tree = TreeHash::of(&parent, name, depth)?;
+                newest = newest.max(tree.newest);
+                Some(hex(tree.hasher.finalize().as_slice()))
+            }
             (EntryKind::File | EntryKind::Directory, _)
             | (EntryKind::Fifo | EntryKind::Socket | EntryKind::Device, _) => None,
         };
         let EntryStatus { kind, mode, dev, ino, size, mtime, ctime, .. } = status;
-        Ok(Some(Self { kind, mode, dev, ino, size, mtime, ctime, hash, text: None }))
+        Ok(Some(Self { kind, mode, dev, ino, size, mtime, ctime, hash, newest, text: None }))
     }
 
-    /// Returns true if the entry changed after `moment`, in nanoseconds since 1970.
+    /// Returns true if the entry, or anything in it, changed after `moment`, in nanoseconds since 1970.
     pub(crate) fn changed_after(&self, moment: i128) -> bool {
-        self.ctime >= moment
+        self.newest >= moment
+    }
+
+    /// Returns true if it is a directory.
+    pub(crate) fn is_directory(&self) -> bool {
+        self.kind == EntryKind::Directory
     }
 
     /// Returns true if `now` is this entry with the same content and permissions.
@@ -154,35 +169,52 @@ fn hash_file(parent: &OwnedFd, name: &Path) -> io::Result<String> {
     }
 }
 
-/// Hashes kind, permissions, size and modification time of everything in a directory. Contents are not read: a command
-/// may have removed a hundred thousand files. An undo restores all of these.
-fn hash_tree(parent: &OwnedFd, name: &Path) -> io::Result<String> {
-    let mut hasher = Sha256::new();
-    add_tree(&open_readable(parent.as_fd(), name)?, &mut hasher, 0)?;
-    Ok(hex(hasher.finalize().as_slice()))
+/// The hash of kind, permissions, size and modification time of everything in a directory. Contents are not read: a
+/// command may have removed a hundred thousand files. An undo restores all of these.
+struct TreeHash {
+    hasher: Sha256,
+    /// When anything in it changed last.
+    newest: i128,
+    depth: BaseDepth,
 }
 
-fn add_tree(directory: &OwnedFd, hasher: &mut Sha256, depth: usize) -> io::Result<()> {
-    if depth > MAX_DEPTH {
-        return Err(rustix::io::Errno::NAMETOOLONG.into());
+impl TreeHash {
+    fn of(parent: &OwnedFd, name: &Path, depth: BaseDepth) -> io::Result<Self> {
+        let mut tree = Self { hasher: Sha256::new(), newest: i128::MIN, depth };
+        tree.add(&open_readable(parent.as_fd(), name)?, 0)?;
+        Ok(tree)
     }
-    for name in names_in(directory)? {
-        let Some(status) = status_of(directory.as_fd(), Path::new(&name))? else { continue };
-        let EntryStatus { kind, mode, size, mtime, .. } = status;
-        hasher.update(name.as_encoded_bytes());
-        // A directory's own size and times change with its entries, which follow.
-        match kind {
-            EntryKind::Directory => {
-                hasher.update(format!("\0d {mode:o}\0"));
-                add_tree(&open_readable(directory.as_fd(), Path::new(&name))?, hasher, depth + 1)?;
-                hasher.update("\0e\0");
+
+    fn add(&mut self, directory: &OwnedFd, level: usize) -> io::Result<()> {
+        if level > MAX_DEPTH {
+            return Err(rustix::io::Errno::NAMETOOLONG.into());
+        }
+        for name in names_in(directory)? {
+            let Some(status) = status_of(directory.as_fd(), Path::new(&name))? else { continue };
+            let EntryStatus { kind, mode, size, mtime, ctime, .. } = status;
+            self.newest = self.newest.max(ctime);
+            self.hasher.update(name.as_encoded_bytes());
+            if self.depth == BaseDepth::ExactTree {
+                self.hasher.update(format!("\0{ctime}"));
             }
-            EntryKind::File | EntryKind::Link | EntryKind::Fifo | EntryKind::Socket | EntryKind::Device => {
-                hasher.update(format!("\0{kind:?} {mode:o} {size} {mtime}\0"));
+            // A directory's own size and times change with its entries, which follow.
+            match kind {
+                EntryKind::Directory => {
+                    self.hasher.update(format!("\0d {mode:o}\0"));
+                    self.add(&open_readable(directory.as_fd(), Path::new(&name))?, level + 1)?;
+                    self.hasher.update("\0e\0");
+                }
+                EntryKind::File
+                | EntryKind::Link
+                | EntryKind::Fifo
+                | EntryKind::Socket
+                | EntryKind::Device => {
+                    self.hasher.update(format!("\0{kind:?} {mode:o} {size} {mtime}\0"));
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// The bases that one layer recorded, by root and path.
@@ -211,6 +243,17 @@ impl LayerBases {
         // The last line may be incomplete after a crash: its base is recorded again.
         let parsed = lines.filter_map(|line| serde_json::from_slice::<BaseLine>(line).ok());
         Ok(Self(parsed.map(|line| ((line.root, line.path.to_path_buf()), line.base)).collect()))
+    }
+
+    /// Returns the bases below `path`.
+    pub(crate) fn below<'a>(
+        &'a self,
+        root: usize,
+        path: &'a Path,
+    ) -> impl Iterator<Item = (&'a Path, &'a BaseState)> {
+        let is_below = move |at: usize, below: &Path| at == root && below != path && below.starts_with(path);
+        let all = self.0.iter().filter(move |((at, below), _)| is_below(*at, below));
+        all.map(|((_, below), base)| (below.as_path(), base))
     }
 
     pub(crate) fn get(&self, root: usize, path: &Path) -> Option<&BaseState> {
@@ -250,6 +293,7 @@ mod tests {
             mtime: 4,
             ctime: 5,
             hash: None,
+            newest: 5,
             text: None,
         }
     }

@@ -9,10 +9,10 @@ use rustix::fs::CWD;
 
 use crate::apply_plan::{PathConflict, RootLayers};
 use crate::base_state::BaseState;
-use crate::entry_kind::{EntryKind, EntryStatus};
+use crate::entry_kind::{EntryKind, EntryStatus, status_of};
 use crate::layer_entries::LayerState;
 use crate::merged_entries::MergedEntry;
-use crate::open_files::{open_parent, open_readable, read_limited, split};
+use crate::open_files::{names_in, open_parent, open_readable, read_limited, split};
 use crate::stage::Stage;
 use crate::stage_fault::StageFault;
 
@@ -159,6 +159,9 @@ impl RootLister<'_> {
                 removed = Some(path.to_owned());
                 continue;
             }
+            if entry.state == LayerState::Opaque {
+                self.list_hidden(path)?;
+            }
             let Some(change) = self.change(path, entry, user)? else { continue };
             match self.folded_above(path)? {
                 Some(above) => {
@@ -183,6 +186,31 @@ impl RootLister<'_> {
             }
         }
         self.list.folded.extend(folded.into_values());
+        Ok(())
+    }
+
+    /// Lists the user's entries that a new directory in their place removes.
+    fn list_hidden(&mut self, path: &Path) -> io::Result<()> {
+        let Some(parent) = open_parent(&self.layers.tree, path)? else { return Ok(()) };
+        let Ok(opened) = open_readable(parent.as_fd(), split(path).1) else { return Ok(()) };
+        for name in names_in(&opened).unwrap_or_default() {
+            let below = path.join(&name);
+            if self.layers.entries.get(&below).is_some() {
+                continue;
+            }
+            let Some(status) = status_of(opened.as_fd(), Path::new(&name))? else { continue };
+            self.list.changes.push(Change {
+                path: self.layers.root.join(&below),
+                kind: StagedChangeKind::Removed,
+                entry: status.kind,
+                old_size: (status.kind == EntryKind::File).then_some(status.size),
+                new_size: None,
+                becomes_executable: false,
+                is_binary: false,
+                takes_effect: None,
+                source: None,
+            });
+        }
         Ok(())
     }
 

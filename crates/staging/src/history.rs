@@ -8,7 +8,7 @@ use rustix::fs::CWD;
 use crate::apply::{GitRules, INDEX_COPY, MoveDirection, is_git_index};
 use crate::apply_plan::{RootLayers, Selection};
 use crate::base_state::{BaseDepth, BaseEntry};
-use crate::entry_kind::status_of;
+use crate::entry_kind::{EntryKind, status_of};
 use crate::stage::{Stage, StepLabel};
 use crate::stage_fault::StageFault;
 use crate::stage_record::{AppliedNames, EventKind, PendingEvent, StageEvent};
@@ -102,22 +102,32 @@ impl Stage {
         for _ in 0..steps.min(self.record.in_effect) {
             let at = self.record.in_effect - 1;
             let event = self.record.events[at].clone();
-            match &event.what {
-                EventKind::Step { .. } => {}
-                EventKind::Apply { taken } => {
-                    self.undo_apply(event.number, records, git_rules, &mut done)?;
-                    self.move_taken(event.number, taken, MoveDirection::BackIntoLayers)?;
-                }
-                EventKind::Discard { taken } => {
-                    self.move_taken(event.number, taken, MoveDirection::BackIntoLayers)?;
-                }
+            if let EventKind::Apply { .. } = &event.what {
+                self.undo_apply(event.number, records, git_rules, &mut done)?;
             }
-            self.record.in_effect = at;
-            self.record.generation += 1;
+            self.record.pending = Some(PendingEvent::Undo);
+            self.save()?;
+            self.finish_undo()?;
+            self.record.pending = None;
             self.save()?;
             done.moved.push(checkpoint(at, &event, true));
         }
         Ok(done)
+    }
+
+    /// Takes the last event in effect back, once its changes of the user's tree are. Repeats what a crash interrupted.
+    pub(crate) fn finish_undo(&mut self) -> Result<(), StageFault> {
+        let Some(at) = self.record.in_effect.checked_sub(1) else { return Ok(()) };
+        let event = self.record.events[at].clone();
+        match &event.what {
+            EventKind::Step { .. } => {}
+            EventKind::Apply { taken } | EventKind::Discard { taken } => {
+                self.move_taken(event.number, taken, MoveDirection::BackIntoLayers)?;
+            }
+        }
+        self.record.in_effect = at;
+        self.record.generation += 1;
+        Ok(())
     }
 
     /// Repeats the last `steps` events that were taken back.
@@ -152,10 +162,18 @@ impl Stage {
                 EventKind::Apply { taken } => {
                     let selection = self.selection_of(taken);
                     let behind = self.record.events.split_off(at + 1);
-                    let _first = self.record.events.pop();
+                    let first = self.record.events.pop();
                     self.save()?;
                     drop((lock.take(), used.take()));
-                    let report = self.apply(&selection, records, git_rules)?;
+                    let report = match self.apply(&selection, records, git_rules) {
+                        Ok(report) => report,
+                        Err(fault) => {
+                            // It can be tried again, and so can what came after it.
+                            self.record.events.extend(first.into_iter().chain(behind));
+                            self.save()?;
+                            return Err(fault);
+                        }
+                    };
                     done.changed.extend(report.applied);
                     let _gone = patch::remove_tree(&self.event_directory(event.number));
                     self.record.events.extend(behind);
@@ -191,13 +209,8 @@ impl Stage {
     ) -> Result<(), StageFault> {
         let names = self.read_names(number)?;
         let commit = self.reverse_commit(number, &names, git_rules, done)?;
-        self.record.pending = Some(PendingEvent::UndoApply);
-        self.save()?;
         let tree = self.at_directory(DiskTree::open_at(Path::new("/")))?;
-        let result = tree.commit_entries(&commit, records);
-        self.record.pending = None;
-        self.save()?;
-        result?;
+        tree.commit_entries(&commit, records)?;
         done.changed.extend(commit.changes.iter().map(|change| Path::new("/").join(&change.path)));
         Ok(())
     }
@@ -210,11 +223,14 @@ impl Stage {
         done: &mut HistoryMove,
     ) -> Result<EntryCommit, StageFault> {
         let root = self.at_directory(RootLayers::open(Path::new("/")))?;
-        let mut commit = EntryCommit::default();
+        let replaced = self.event_directory(number).join(format!("undone-{}", self.record.generation));
+        self.at_directory(private_files::create_private_dir(&replaced))?;
+        let mut commit =
+            EntryCommit { keep_in: Some(replaced), keeps_set_id: true, ..EntryCommit::default() };
         for (index, name) in names.names.iter().enumerate() {
             let path = name.path.to_path_buf();
             let below = path.strip_prefix("/").unwrap_or(&path).to_owned();
-            let now = self.at_directory(BaseEntry::read(&root, &below, BaseDepth::Tree))?;
+            let now = self.at_directory(BaseEntry::read(&root, &below, BaseDepth::ExactTree))?;
             let is_unchanged = match (&now, &name.after) {
                 (None, None) => true,
                 (Some(now), Some(after)) => after.is_same(now),
@@ -224,7 +240,12 @@ impl Stage {
             let is_same_index =
                 || is_git_index(&path) && git_rules.is_same_index(&kept.with_extension(INDEX_COPY), &path);
             let is_unchanged = is_unchanged || is_same_index();
-            let has_kept = matches!(status_of(CWD, &kept), Ok(Some(_)));
+            let kept_kind = status_of(CWD, &kept).ok().flatten().map(|status| status.kind);
+            let has_kept = kept_kind.is_some();
+            // A socket is nothing without its program.
+            if matches!(kept_kind, Some(EntryKind::Socket | EntryKind::Device)) {
+                continue;
+            }
             if !is_unchanged || (name.replaced.is_some() && !has_kept) {
                 done.left.push(LeftPath { path });
                 continue;

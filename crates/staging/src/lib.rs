@@ -11,6 +11,7 @@ mod entry_kind;
 mod git_layer_dir;
 mod history;
 mod layer_entries;
+mod merge_texts;
 mod merged_entries;
 mod open_files;
 mod stage;

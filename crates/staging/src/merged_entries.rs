@@ -83,6 +83,11 @@ impl MergedEntries {
         self.below(path).filter(move |(below, _)| below.parent() == Some(path))
     }
 
+    /// Returns the entry at `path`.
+    pub(crate) fn get(&self, path: &Path) -> Option<&MergedEntry> {
+        self.entries.get(path)
+    }
+
     /// Returns the directory of a layer, counted from the lowest.
     pub(crate) fn layer(&self, at: usize) -> Option<&Path> {
         self.layers.get(at).map(PathBuf::as_path)

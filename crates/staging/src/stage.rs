@@ -99,9 +99,10 @@ impl Stage {
             open_layer: 0,
             next_number: 1,
             generation: 0,
+            open_since: nanos_now(),
             pending: None,
         };
-        let stage = Self { directory: directory.to_owned(), record, open_since: nanos_now() };
+        let stage = Self { directory: directory.to_owned(), open_since: record.open_since, record };
         stage.at_directory(private_files::create_private_dir(directory))?;
         stage.create_layer()?;
         stage.at_directory(stage.make_directory("work"))?;
@@ -117,9 +118,14 @@ impl Stage {
         let record = read_record(directory)?;
         let mut stage = Self { directory: directory.to_owned(), record, open_since: nanos_now() };
         if stage.record.pending.is_some() {
-            let _lock = stage.lock()?;
-            stage.finish_pending(records)?;
+            // A process that still works on it holds the lock, and finishes it itself.
+            match stage.lock_unused() {
+                Ok(_locks) => stage.finish_pending(records)?,
+                Err(StageFault::Busy { .. }) => {}
+                Err(fault) => return Err(fault),
+            }
         }
+        stage.open_since = stage.record.open_since;
         Ok(stage)
     }
 
@@ -214,8 +220,9 @@ impl Stage {
         self.record.open_layer = self.take_number();
         self.record.generation += 1;
         self.create_layer()?;
-        self.save()?;
         self.open_since = nanos_now();
+        self.record.open_since = self.open_since;
+        self.save()?;
         Ok(true)
     }
 

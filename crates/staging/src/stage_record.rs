@@ -30,6 +30,9 @@ pub(crate) struct StageRecord {
     pub(crate) next_number: u32,
     /// Grows whenever other layers have to be mounted.
     pub(crate) generation: u64,
+    /// When the open layer was opened, in nanoseconds since 1970.
+    #[serde(default)]
+    pub(crate) open_since: i128,
     /// The event that is being carried out. After a crash, the tree shows if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pending: Option<PendingEvent>,
@@ -80,8 +83,10 @@ pub(crate) enum TakenLayers {
 pub(crate) enum PendingEvent {
     /// The tree is being changed; the entries of `taken` still lie in their layers.
     Apply(StageEvent),
-    /// The apply is being taken back.
-    UndoApply,
+    /// Entries are being moved out of their layers.
+    Discard(StageEvent),
+    /// The last event in effect is being taken back.
+    Undo,
 }
 
 /// What an apply did to one name of the tree, for taking it back.

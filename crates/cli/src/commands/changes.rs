@@ -119,11 +119,7 @@ fn apply_json(stage: &Stage, report: &ApplyReport) -> Value {
 pub(crate) fn discard(args: &DiscardArgs) -> Result<ExitCode, OperationFault> {
     let mut found = FoundStage::find(&args.stage)?;
     let selection = found.selection(&args.paths);
-    if !args.yes && !args.stage.json {
-        if !is_interactive() {
-            return Err(OperationFault::usage("a discard needs an answer, and there is no terminal")
-                .with_hint("`--yes` discards without a question"));
-        }
+    if !args.yes && !args.stage.json && is_interactive() {
         let list = found.stage.changes().map_err(|fault| stage_fault(&fault))?;
         show_changes(&found.stage, &list);
         if !confirm("Discard?")? {
@@ -136,10 +132,11 @@ pub(crate) fn discard(args: &DiscardArgs) -> Result<ExitCode, OperationFault> {
         let paths: Vec<String> = discarded.iter().map(|path| path.display().to_string()).collect();
         terminal::print_text(&json!({"session": found.stage.id(), "discarded": paths}).to_string())?;
     } else {
-        terminal::print_stderr(&format!(
-            "discarded: {} changes; `toolgate undo` brings them back",
-            discarded.len()
-        ));
+        let what = match &selection {
+            Selection::All => "all staged changes".to_owned(),
+            Selection::Paths(_) => format!("{} paths", discarded.len()),
+        };
+        terminal::print_stderr(&format!("discarded {what}; `toolgate undo` brings them back"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -73,8 +73,12 @@ fn discard(staged: &StagedWorkspace, selection: &Selection) -> Result<Option<Str
         staged.stage().discard(selection, staged.records()).map_err(|fault| stage_fault(&fault))?;
     remount(staged)?;
     let names: Vec<String> = discarded.iter().map(|path| quoted(staged, path)).collect();
-    terminal::print_wrapped(&format!("discarded: {}; /undo brings them back", names.join(", ")))?;
-    Ok(Some(format!("(I have discarded your changes to {}.)", names.join(", "))))
+    let what = match selection {
+        Selection::All => "all staged changes".to_owned(),
+        Selection::Paths(_) => names.join(", "),
+    };
+    terminal::print_wrapped(&format!("discarded: {what}; /undo brings them back"))?;
+    Ok(Some(format!("(I have discarded your changes: {what}.)")))
 }
 
 fn step(staged: &StagedWorkspace, command: &str, argument: &str) -> Result<Option<String>, OperationFault> {

@@ -1,8 +1,10 @@
 //! The list of staged changes for a person: one line a change, removals first, mass folded.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use anstyle::{AnsiColor, Style};
+use runtime::DenyRead;
 use staging::{Change, ChangeList, EntryKind, FoldedDirectory, Stage, StagedChangeKind};
 
 use config::OperationFault;
@@ -107,12 +109,10 @@ fn warnings(change: &Change) -> Option<String> {
 
 /// Returns true if a file of this name usually holds a secret.
 pub(super) fn looks_secret(path: &Path) -> bool {
-    let Ok(deny) =
-        runtime::DenyRead::new(runtime::DEFAULT_DENY_READ.iter().copied(), std::env::home_dir().as_deref())
-    else {
-        return false;
-    };
-    deny.denying_pattern(path).is_some()
+    static SECRETS: LazyLock<Option<DenyRead>> = LazyLock::new(|| {
+        DenyRead::new(runtime::DEFAULT_DENY_READ.iter().copied(), std::env::home_dir().as_deref()).ok()
+    });
+    SECRETS.as_ref().is_some_and(|secrets| secrets.denying_pattern(path).is_some())
 }
 
 fn folded_line(folded: &FoldedDirectory, directory: &Path) -> String {

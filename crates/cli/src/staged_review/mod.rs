@@ -79,6 +79,7 @@ pub(crate) fn apply_selection(
 /// Prints the result of an apply.
 pub(crate) fn print_apply(report: &ApplyReport) {
     let names = match report.applied.len() {
+        0 => "only git's own files were changed".to_owned(),
         1 => "1 path was changed".to_owned(),
         count => format!("{count} paths were changed"),
     };

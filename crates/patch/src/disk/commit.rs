@@ -143,6 +143,7 @@ impl DiskTree {
     #[expect(clippy::unused_self, reason = "a step of `stage`, beside the one for files")]
     fn stage_entries(&self, plan: &mut CommitPlan<'_>) -> Result<(), FileRefusal> {
         let mut copier = EntryCopier::default();
+        copier.keeps_set_id = plan.keeps_set_id;
         for at in 0..plan.steps.len() {
             let PlannedStep::Entry(EntryChange { path, new: Some(new), .. }) = plan.steps[at] else {
                 continue;

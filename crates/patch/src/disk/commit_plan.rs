@@ -27,6 +27,8 @@ pub(super) struct CommitPlan<'a> {
     pub(super) dirs: Vec<Option<OwnedFd>>,
     /// The steps, by the indices of their moves.
     pub(super) steps: Vec<PlannedStep<'a>>,
+    /// True if copies keep set-id bits.
+    pub(super) keeps_set_id: bool,
 }
 
 /// One step of a commit.
@@ -88,7 +90,7 @@ impl<'a> CommitPlan<'a> {
     }
 
     pub(super) fn empty(record: CommitRecord) -> Self {
-        Self { record, dirs: Vec::new(), steps: Vec::new() }
+        Self { record, dirs: Vec::new(), steps: Vec::new(), keeps_set_id: false }
     }
 
     pub(super) fn add(

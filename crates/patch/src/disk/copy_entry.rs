@@ -36,6 +36,8 @@ pub(super) struct EntryCopier {
     /// Files and directories whose content is not on disk yet.
     unsynced: Vec<OwnedFd>,
     copied: usize,
+    /// True if set-id bits are copied too.
+    pub(super) keeps_set_id: bool,
 }
 
 impl EntryCopier {
@@ -139,6 +141,9 @@ impl EntryCopier {
         let file = create_file(dir, name)?;
         copy_content(source.as_fd(), file.as_fd(), status.version.size)?;
         stage::copy_metadata(file.as_fd(), source.as_fd(), None)?;
+        if self.keeps_set_id {
+            rustix::fs::fchmod(&file, status.mode)?;
+        }
         rustix::fs::futimens(&file, &times(&status))?;
         if status.hard_links > 1 {
             let dir = rustix::io::fcntl_dupfd_cloexec(dir, 3)?;

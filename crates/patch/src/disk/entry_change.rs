@@ -25,6 +25,8 @@ pub struct EntryCommit {
     /// The directory that receives what the commit replaces and removes, as `0`, `1`, …: the index of its change.
     /// Without one it is removed. It must exist, and belong to this user alone.
     pub keep_in: Option<PathBuf>,
+    /// True if set-id bits are copied too: what is restored had them before.
+    pub keeps_set_id: bool,
 }
 
 /// The change of one name. No link on the way to it is followed.
@@ -78,6 +80,7 @@ impl DiskTree {
         let first = commit.changes.first().map(|change| change.path.display().to_string());
         let records = self.open_records(&first.unwrap_or_default(), records)?;
         let mut plan = CommitPlan::empty(CommitRecord::new(self.root()));
+        plan.keeps_set_id = commit.keeps_set_id;
         plan.record.keep_in = commit.keep_in.as_deref().map(RecordedPath::from_path);
         let mut planned = PlannedNames::default();
         for change in &commit.changes {
@@ -172,7 +175,7 @@ fn permissions(mode: Mode) -> u32 {
     mode.as_raw_mode() & 0o7777
 }
 
-/// Returns the path as sentences show it.
+/// Returns the path as sentences show it: entries are named from the root of the file system.
 pub(super) fn shown(path: &Path) -> String {
-    path.display().to_string()
+    Path::new("/").join(path).display().to_string()
 }

@@ -69,6 +69,8 @@ pub(super) fn keep_entry(
     }
     match rustix::fs::renameat(dir, name, kept_in, keep) {
         Err(Errno::XDEV) => {}
+        // A directory that its owner may not write cannot be moved: its entry `..` changes.
+        Err(Errno::ACCESS) => return move_unwritable(dir, name, kept_in, keep),
         other => return other,
     }
     let mut partial = keep.as_os_str().to_owned();
@@ -86,6 +88,18 @@ pub(super) fn keep_entry(
         Ok(()) | Err(Errno::NOENT) => remove_entry(dir, name),
         Err(errno) => Err(errno),
     }
+}
+
+/// Moves a directory whose permissions forbid that, and restores them.
+fn move_unwritable(dir: BorrowedFd<'_>, name: &Path, kept_in: BorrowedFd<'_>, keep: &Path) -> Result<()> {
+    let peek_flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let peek = rustix::fs::openat(dir, name, peek_flags, Mode::empty())?;
+    let by_fd = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&peek));
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(&peek)?.st_mode & 0o7777);
+    rustix::fs::chmod(&by_fd, mode | Mode::RWXU)?;
+    let moved = rustix::fs::renameat(dir, name, kept_in, keep);
+    rustix::fs::chmod(&by_fd, mode)?;
+    moved
 }
 
 /// Removes the entry at `path`, a directory with everything in it. No part of the path may be a link.
