@@ -8,13 +8,14 @@ use private_files::PrivateDir;
 use rustix::fs::CWD;
 
 use crate::apply_plan::{
-    ApplyPlan, GitDirChange, HeldBack, MergedText, PathConflict, RootLayers, RootPlanner, Selection,
+    ApplyPlan, GitDirChange, HeldBack, MergedText, PathConflict, RootPlanner, Selection,
 };
 use crate::base_state::{BaseDepth, BaseEntry};
 use crate::entry_kind::status_of;
 use crate::git_layer_dir::{changed_git_files, flatten_git_directory};
 use crate::merged_entries::MergedEntries;
 use crate::open_files::{names_in, open_directory};
+use crate::root_layers::RootLayers;
 use crate::stage::{Stage, StepLabel, seconds_now};
 use crate::stage_fault::StageFault;
 use crate::stage_record::{

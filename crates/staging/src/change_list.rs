@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::CWD;
 
-use crate::apply_plan::{PathConflict, RootLayers};
+use crate::apply_plan::PathConflict;
 use crate::base_state::BaseState;
 use crate::entry_kind::{EntryKind, EntryStatus, status_of};
 use crate::layer_entries::LayerState;
 use crate::merged_entries::MergedEntry;
 use crate::open_files::{names_in, open_parent, open_readable, read_limited, split};
+use crate::root_layers::RootLayers;
 use crate::stage::Stage;
 use crate::stage_fault::StageFault;
 

@@ -6,9 +6,10 @@ use patch::{DirectoryMode, DiskTree, EntryChange, EntryCommit, ModeChange, NewEn
 use rustix::fs::CWD;
 
 use crate::apply::{GitRules, INDEX_COPY, MoveDirection, is_git_index};
-use crate::apply_plan::{RootLayers, Selection};
+use crate::apply_plan::Selection;
 use crate::base_state::{BaseDepth, BaseEntry};
 use crate::entry_kind::{EntryKind, status_of};
+use crate::root_layers::RootLayers;
 use crate::stage::{Stage, StepLabel};
 use crate::stage_fault::StageFault;
 use crate::stage_record::{AppliedNames, EventKind, PendingEvent, StageEvent};

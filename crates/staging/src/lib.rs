@@ -14,6 +14,7 @@ mod layer_entries;
 mod merge_texts;
 mod merged_entries;
 mod open_files;
+mod root_layers;
 mod stage;
 mod stage_fault;
 mod stage_record;

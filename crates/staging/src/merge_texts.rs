@@ -8,7 +8,7 @@ use similar::{DiffOp, capture_diff_slices};
 const MIN_LINES_APART: usize = 2;
 
 /// A change: the lines of the base that it replaces, and their replacement.
-struct LineChange<'a> {
+struct MergedLines<'a> {
     old: Range<usize>,
     new: &'a [&'a str],
 }
@@ -20,7 +20,7 @@ pub(crate) fn merge_texts(base: &str, one: &str, other: &str) -> Option<String> 
     let mut changes = changes_between(&base, &one);
     changes.extend(changes_between(&base, &other));
     changes.sort_by_key(|change| (change.old.start, change.old.end));
-    let are_apart = |pair: &[LineChange<'_>]| pair[0].old.end + MIN_LINES_APART <= pair[1].old.start;
+    let are_apart = |pair: &[MergedLines<'_>]| pair[0].old.end + MIN_LINES_APART <= pair[1].old.start;
     if !changes.windows(2).all(are_apart) {
         return None;
     }
@@ -34,13 +34,13 @@ pub(crate) fn merge_texts(base: &str, one: &str, other: &str) -> Option<String> 
     Some(merged)
 }
 
-fn changes_between<'a>(base: &[&str], text: &'a [&'a str]) -> Vec<LineChange<'a>> {
+fn changes_between<'a>(base: &[&str], text: &'a [&'a str]) -> Vec<MergedLines<'a>> {
     let operations = capture_diff_slices(similar::Algorithm::Myers, base, text);
     let change = |operation: DiffOp| match operation {
         DiffOp::Equal { .. } => None,
-        changed => Some(LineChange { old: changed.old_range(), new: &text[changed.new_range()] }),
+        changed => Some(MergedLines { old: changed.old_range(), new: &text[changed.new_range()] }),
     };
-    let mut changes: Vec<LineChange<'a>> = operations.into_iter().filter_map(change).collect();
+    let mut changes: Vec<MergedLines<'a>> = operations.into_iter().filter_map(change).collect();
     // Changes of one text that are close count as one, so that the other text cannot change what lies between.
     changes.sort_by_key(|change| change.old.start);
     changes

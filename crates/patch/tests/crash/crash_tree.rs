@@ -175,6 +175,7 @@ fn entry_commit(tree: &DiskTree, base: &Path, job: ChildJob) -> EntryCommit {
         ],
         modes: vec![ModeChange { path: "sub".into(), mode: DirectoryMode(0o700) }],
         keep_in: Some(base.join("kept")),
+        keeps_set_id: false,
     };
     if job == ChildJob::ManyEntries {
         let entries = vec![
