@@ -101,6 +101,7 @@ impl std::fmt::Debug for Toolgate {
 pub struct Toolgate {
     router: ToolRouter,
     /// Removed with the last clone.
+    #[cfg_attr(not(feature = "tools"), expect(dead_code, reason = "held until the last clone is dropped"))]
     scratch: Option<std::sync::Arc<exec::sandbox::Scratch>>,
     #[cfg(feature = "tools")]
     commands: Option<std::sync::Arc<tools::CommandRunner>>,
