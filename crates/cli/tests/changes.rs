@@ -431,12 +431,18 @@ fn what_a_replaced_directory_loses_is_listed() {
 fn a_directory_that_you_changed_while_it_was_removed_is_a_conflict() {
     let place = Place::new(&[("dir/sub/one", "1\n")]);
     let root = place.root();
-    // This command stands for the user: it runs outside of the sandbox.
-    let mut user = Command::new("sh");
-    let mut user =
-        user.args(["-c", "sleep 0.4; echo mine > dir/sub/one"]).current_dir(&root).spawn().unwrap();
-    place.try_script("rm -r dir; sleep 1");
-    user.wait().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .args(["try", "--keep", "--", "sh", "-c", "rm -r dir; echo removed; sleep 0.2"])
+        .current_dir(&root)
+        .env("HOME", place.home.path())
+        .stdout(Stdio::piped())
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut removed = [0; 8];
+    std::io::Read::read_exact(&mut command.stdout.take().unwrap(), &mut removed).unwrap();
+    fs::write(root.join("dir/sub/one"), "mine\n").unwrap();
+    assert!(command.wait().unwrap().success());
     assert_eq!(place.run(&["apply", "--yes"]).code, Some(2));
     assert_eq!(fs::read_to_string(root.join("dir/sub/one")).unwrap(), "mine\n");
 }
