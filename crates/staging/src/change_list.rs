@@ -83,7 +83,7 @@ pub struct Change {
 pub struct FoldedDirectory {
     /// The absolute path.
     pub path: PathBuf,
-    /// The number of entries that are added, changed and removed.
+    /// The number of entries that are added.
     pub added: usize,
     /// The number of entries that change.
     pub modified: usize,

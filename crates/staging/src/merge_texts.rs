@@ -13,8 +13,8 @@ struct MergedLines<'a> {
     new: &'a [&'a str],
 }
 
-/// Applies the changes of both texts to `base`. Returns `None` if two of them touch the same lines, or lines that are
-/// close to one another.
+/// Applies the changes of both texts to `base`. Returns `None` if any two changes, also of one text, touch the same
+/// lines, or lines that are close to one another.
 pub(crate) fn merge_texts(base: &str, one: &str, other: &str) -> Option<String> {
     let [base, one, other] = [base, one, other].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
     let mut changes = changes_between(&base, &one);
@@ -40,10 +40,7 @@ fn changes_between<'a>(base: &[&str], text: &'a [&'a str]) -> Vec<MergedLines<'a
         DiffOp::Equal { .. } => None,
         changed => Some(MergedLines { old: changed.old_range(), new: &text[changed.new_range()] }),
     };
-    let mut changes: Vec<MergedLines<'a>> = operations.into_iter().filter_map(change).collect();
-    // Changes of one text that are close count as one, so that the other text cannot change what lies between.
-    changes.sort_by_key(|change| change.old.start);
-    changes
+    operations.into_iter().filter_map(change).collect()
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ Examples:
 pub(crate) struct ApplyArgs {
     /// Apply only changes at these paths and below
     pub(crate) paths: Vec<PathBuf>,
-    /// Choose files and parts of files one by one
+    /// Choose the changes one by one
     #[arg(long, conflicts_with = "json")]
     pub(crate) pick: bool,
     /// Do not ask

@@ -21,7 +21,7 @@ pub(crate) fn print_diff(stage: &Stage, list: &ChangeList) -> Result<(), Operati
         let files = folded.added + folded.modified + folded.removed;
         let name = shown(&folded.path, &directory);
         terminal::print_hint(&format!(
-            "{name}/: {files} files; `toolgate changes --diff {name}` shows no more"
+            "{name}/ has {files} more changed files, which are counted and not shown"
         ));
     }
     Ok(())

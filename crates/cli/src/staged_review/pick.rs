@@ -1,4 +1,4 @@
-//! Chooses staged changes one by one: whole files, and hunks of texts.
+//! Chooses staged changes one by one.
 
 use std::path::PathBuf;
 
